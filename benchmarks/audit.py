@@ -87,7 +87,7 @@ def make_study(megabytes: int) -> None:
     first = job_record("count_words", settings={}, inputs={}, outputs=[corpus])
     write_table(corpus, pa.table({"number": generator.random(megabytes * 1_000_000 // 24)}), first)
     later = job_record("count_words", settings={}, inputs={"corpus": corpus}, outputs=[])
-    scores = {}
+    scores = list[Path]()
     for number in range(4):
         model = STUDY / f"runs/run{number}/model"
         with writing_model_folder(model, made_with(later, model / "record.json")) as inside:
@@ -95,9 +95,9 @@ def make_study(megabytes: int) -> None:
         for suite in range(25):
             file = STUDY / f"scores/suite{suite}/run{number}.parquet"
             write_table(file, pa.table({"value": generator.random(12)}), made_with(later, file))
-            scores[f"scores/{file}"] = file
+            scores.append(file)
     report = STUDY / "report.html"
-    made = job_record("count_words", settings={}, inputs=scores, outputs=[report])
+    made = job_record("count_words", settings={}, inputs={"scores": scores}, outputs=[report])
     write_page(report, "<html></html>", made)
 
 

@@ -6,7 +6,7 @@ resource: changing it reruns nothing. Jobs run on the machine where snakemake ru
 no network; the profile limits how many of them run at once, and they share the rates and daily budgets of a service.
 """
 
-trip = setting("corpora.{corpus}.round_trip")
+round_trip = setting("corpora.{corpus}.round_trip")  # how a corpus is translated, and which
 
 
 scattergather:
@@ -24,7 +24,7 @@ translate_shard = JobSpec(
 rule translate_shard:
     """Translate one part of a corpus into another language and back."""
     input:
-        sentences=lambda w: f"<results>/corpora/{trip(w).corpus}/train.parquet",
+        sentences=lambda w: f"<results>/corpora/{round_trip(w).corpus}/train.parquet",
         code=translate_shard.code,
     output:
         trips="<results>/corpora/{corpus}/round_trip/{scatteritem}.parquet",
@@ -36,7 +36,7 @@ rule translate_shard:
         corpus=name_pattern(blocks_with(SETTINGS.corpora, "round_trip")),
     localrule: True
     resources:
-        **job_resources(2, hours=24),
+        **job_resources(gigabytes=2, hours=24),
         api_calls=1,
         service=lambda w: outside.translation_service(SETTINGS, w.corpus),
     params:
@@ -68,7 +68,7 @@ rule compare_round_trips:
     wildcard_constraints:
         corpus=name_pattern(blocks_with(SETTINGS.corpora, "round_trip")),
     resources:
-        **job_resources(8, hours=4, encoders=lambda w: [SETTINGS.round_trip.similarity.encoder]),
+        **job_resources(gigabytes=8, hours=4, encoders=lambda w: [SETTINGS.round_trip.similarity.encoder]),
     params:
         **compare_round_trips.params,
     message:
@@ -86,7 +86,7 @@ gather_round_trips = JobSpec(
 rule gather_round_trips:
     """Round trips of a corpus that may be trained on."""
     input:
-        sentences=lambda w: f"<results>/corpora/{trip(w).corpus}/train.parquet",
+        sentences=lambda w: f"<results>/corpora/{round_trip(w).corpus}/train.parquet",
         trips=gather.round_trip("<results>/corpora/{{corpus}}/round_trip/{scatteritem}.parquet"),
         similarities=(
             gather.round_trip("<results>/corpora/{{corpus}}/similarities/{scatteritem}.parquet")
@@ -104,7 +104,7 @@ rule gather_round_trips:
     wildcard_constraints:
         corpus=name_pattern(blocks_with(SETTINGS.corpora, "round_trip")),
     resources:
-        **job_resources(4, minutes=15),
+        **job_resources(gigabytes=4, minutes=15),
     params:
         **gather_round_trips.params,
     message:
@@ -140,7 +140,7 @@ rule write_exemplars:
         pool=name_pattern(blocks_with(SETTINGS.exemplars, "generator", "llm")),
     localrule: True
     resources:
-        **job_resources(4, hours=4),
+        **job_resources(gigabytes=4, hours=4),
         api_calls=1,
         service=lambda w: as_json({"llm": SETTINGS.llms[SETTINGS.written_pool(w.pool).llm]}),
     params:
@@ -174,7 +174,7 @@ rule pick_exemplars:
     wildcard_constraints:
         pool=name_pattern(blocks_with(SETTINGS.exemplars, "generator", "extractive")),
     resources:
-        **job_resources(4, minutes=15),
+        **job_resources(gigabytes=4, minutes=15),
     params:
         **pick_exemplars.params,
     message:

@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 
 from workflow_scripts.errors import one_line_errors
-from workflow_scripts.graph import outside, reporting
+from workflow_scripts.graph import job_specs, needs, outside, reporting, source_plans
 from workflow_scripts.graph.claims import Claims
 from workflow_scripts.graph.checks import open_study
 from workflow_scripts.graph.configuration import as_in_a_file, load_config
@@ -20,7 +20,6 @@ from workflow_scripts.graph.development import development_caveats
 from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.folders import cache_warning
 from workflow_scripts.graph.gaps import by_reason
-from workflow_scripts.graph.job_specs import JobSpec
 from workflow_scripts.graph.notes import note_call
 from workflow_scripts.graph.slices import (
     as_json,
@@ -33,17 +32,18 @@ from workflow_scripts.graph.slices import (
 from workflow_scripts.graph.resources import resources_of
 from workflow_scripts.settings.suites import EVALUATORS
 
+# The configuration: files after --configfile and values of --config are laid over config/*.yaml.
 check_configfiles()
 with one_line_errors():
     if workflow.modifier.skip_configfile:  # a module whose workflow gives it a configuration
-        OVER, GIVEN = [], {}
+        CONFIGFILES, OPTIONS = [], {}
         config = load_config(Path(CLONE), given=config, place="config of the module")
     else:
-        OVER, GIVEN = workflow.overwrite_configfiles, workflow.config_settings.config
-        config = load_config(Path(CLONE), OVER, as_in_a_file(GIVEN))
+        CONFIGFILES, OPTIONS = workflow.overwrite_configfiles, workflow.config_settings.config
+        config = load_config(Path(CLONE), CONFIGFILES, as_in_a_file(OPTIONS))
 GPUS = share_gpus(workflow)
-print_study(config, OVER, GPUS)
-STUDY = open_study(config, Path(CLONE), OVER, GIVEN)
+print_study(config, CONFIGFILES, GPUS)
+STUDY = open_study(config, Path(CLONE), CONFIGFILES, OPTIONS)
 print_gaps(by_reason(STUDY))
 print_lines(development_caveats(STUDY))
 EXTRACTION, FIGURES = Extraction(STUDY), reporting.Figures(STUDY)
@@ -52,28 +52,48 @@ SETTINGS = STUDY.settings  # the checked configuration
 DATASETS = {name: outside.Dataset(STUDY, name) for name in SETTINGS.datasets}
 
 
-# Functions of a job's wildcards. The objects that the first six return are defined in graph/study.py.
+# What a job is about, by its wildcards. The objects, with their settings and files, are defined in graph/runs.py and encoders.py.
 run = lambda w: STUDY.runs[w.run]
 suite = lambda w: STUDY.suites[w.suite]
 grid = lambda w: STUDY.grids[w.experiment]
 encoder = lambda w: STUDY.encoders[w.encoder]
 teacher = lambda w: STUDY.encoders[w.teacher]
-setting = lambda path: lambda w: get_path(
-    SETTINGS, path.format(**w)
-)  # the block of the configuration at a path
-method_modules = lambda w: run(w).modules  # Python modules that making a run's model imports by name
-model_modules = lambda w: run(w).loading  # Python modules that loading a run's model imports by name
-run_encoder = lambda w: [run(w).encoder]  # the encoder that a job of a run loads
 
-# For the directives of rules
-config_settings = partial(settings_of, lambda w: SETTINGS)  # settings: parts of the configuration as JSON
-job_resources = partial(
-    resources_of, STUDY
-)  # resources: memory and runtime of a job, by the encoders that it loads
-on_gpu = lambda kind: int(SETTINGS.evaluation.asks(kind, here=bool(GPUS)))  # resources: GPUs of an evaluation
+# the block of the configuration at a path whose names may be wildcards, such as corpora.{corpus}
+setting = lambda path: lambda w: get_path(SETTINGS, path.format(**w))
+
+# Helpers for the directives of rules. Those of graph/slices.py, which take one of the functions above, are
+#
+#   settings_of(run, "method", training="x.y")  run(w).method and run(w).x.y as JSON: what the job reads of the run
+#   path_if_set("<results>/{corpus}/...", run)  a path whose names are wildcards or attributes of run(w); no input if
+#                                               the run has no corpus
+#   blocks_with(section, key)                   names of the blocks of a section of the configuration that have the key
+#   name_pattern(names)                         a wildcard constraint that matches these names and no others
+#
+# JobSpec(function, settings=, ...) declares the jobs of the rule below it: the Python function that does their work,
+# which takes no part of the configuration but these settings. From it the rule takes `code` (a file with the hashes of
+# all modules that the function needs, so that an edit of one of them reruns the job), `params` and `shell`.
+#   imports: modules that a job imports by name, by its wildcards; all others are found by their import statements
+#   cached: False if finished outputs are never reused: the job fetches, or asks a service
+#   portable: True if the outputs depend on no path, so that other studies and clones reuse them
+#   outside: the block whose data, engine or key must exist before the run starts
+JobSpec = partial(job_specs.JobSpec, workplace=STUDY.workplace)
+# settings_of the whole configuration, whose paths may have wildcards
+config_settings = partial(settings_of, lambda w: SETTINGS)
+# memory and runtime of a job that loads BERT-base or no encoder; more if `encoders` returns larger ones
+job_resources = partial(resources_of, STUDY)
+# for `encoders`: the encoder of a job's run
+run_encoder = lambda w: [run(w).encoder]
+# for `imports`: modules that make a run's model, and modules that load it
+method_modules = lambda w: run(w).modules
+model_modules = lambda w: run(w).loading
+# number of GPUs of an evaluation of a kind
+on_gpu = lambda kind: int(SETTINGS.evaluation.asks(kind, here=bool(GPUS)))
+# Resources named service, contract, checkpoint_minutes and chunk are settings that change no result. They reach the job
+# as resources, because Snakemake compares params with those of the last run, but not resources.
 
 
-pathvars:
+pathvars:  # what <results>, <logs> and <benchmarks> stand for in the paths of rules
     results=STUDY.folder,
     logs=f"logs/{SETTINGS.name}",
     benchmarks=f"benchmarks/{SETTINGS.name}",
@@ -81,25 +101,27 @@ pathvars:
 
 onstart:
     if not workflow.touch:  # which runs no job
-        outside.check_needs(STUDY, workflow.dag.needrun_jobs())
-        outside.note_planned()
+        needs.check_needs(STUDY, workflow.dag.needrun_jobs())
+        source_plans.note_planned()
         note_call(
             SETTINGS.name,
-            OVER,
-            GIVEN,
+            CONFIGFILES,
+            OPTIONS,
             [str(file) for job in workflow.dag.needrun_jobs() for file in job.output],
         )
         warn(cache_warning(SETTINGS.cache))
 
 
+# A wildcard matches the names of the configuration and no others, so that Snakemake tries no rule for another file.
+# Each rule with `kind` constrains it further.
 wildcard_constraints:
     dataset=name_pattern(SETTINGS.datasets),
-    corpus="[a-z0-9_]+",
-    encoder="[a-z0-9_]+",
+    corpus=name_pattern(SETTINGS.corpora),
+    encoder=name_pattern(SETTINGS.encoders),
     experiment=name_pattern(STUDY.grids),
     suite=name_pattern(STUDY.suites),
     kind="[a-z0-9_]+",
-    pool="[a-z0-9_]+",
+    pool=name_pattern(SETTINGS.exemplars),
     run=name_pattern(STUDY.runs),
     seed="[0-9]+",
     statistics=name_pattern(SETTINGS.extraction.statistics),

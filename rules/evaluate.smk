@@ -4,14 +4,15 @@ Finished tasks of a suite are cached one by one: a job that is stopped and run a
 takes them from there. Times are no artefacts, and are written below <benchmarks>, like Snakemake's own.
 """
 
-of_kind = lambda w: [f"evaluation.{w.kind}", *model_modules(w)]
-of_sts = lambda w: ["evaluation.sts", *model_modules(w)]
+# Modules that a job imports by name: the evaluator of its kind of suite, and those that load the run's model.
+sts_modules = lambda w: ["evaluation.sts", *model_modules(w)]
+suite_modules = lambda w: [f"evaluation.{w.kind}", *model_modules(w)]
 
 
 evaluate_sts = JobSpec(
     "evaluation.task_by_task.evaluate_sts",
     settings=config_settings(suite="suites.sts.{suite}"),
-    imports=of_sts,
+    imports=sts_modules,
 )
 
 
@@ -31,7 +32,7 @@ rule evaluate_sts:
     wildcard_constraints:
         suite=name_pattern(SETTINGS.suites.sts),
     resources:
-        **job_resources(8, hours=1, encoders=run_encoder),
+        **job_resources(gigabytes=8, hours=1, encoders=run_encoder),
         gpu=on_gpu("sts"),
     params:
         **evaluate_sts.params,
@@ -44,7 +45,7 @@ rule evaluate_sts:
 evaluate_suite = JobSpec(
     "evaluation.task_by_task.evaluate_suite",
     settings=config_settings(suite="suites.{kind}.{suite}"),
-    imports=of_kind,
+    imports=suite_modules,
 )
 
 
@@ -61,7 +62,7 @@ rule evaluate_suite:
     benchmark:
         "<benchmarks>/evaluate_suite/{kind}/{suite}/{run}/seed{seed}.tsv"
     wildcard_constraints:
-        # Where the next folder is a suite of the kind.
+        # One of these kinds, followed by one of its own suites: {kind}/{suite}/. Other kinds have rules of their own.
         kind="|".join(
             f"{kind}(?=/{name_pattern(named)}/)"
             for kind, named in SETTINGS.suites.by_kind.items()
@@ -69,7 +70,7 @@ rule evaluate_suite:
         ),
     threads: lambda wildcards: 8 if wildcards.kind == "transfer" else 1  # classifiers are fitted side by side
     resources:
-        **job_resources(16, hours=4, encoders=run_encoder),
+        **job_resources(gigabytes=16, hours=4, encoders=run_encoder),
         gpu=lambda w: on_gpu(w.kind),
     params:
         **evaluate_suite.params,
@@ -101,7 +102,7 @@ rule time_search:
     wildcard_constraints:
         suite=name_pattern(SETTINGS.suites.search),
     resources:
-        **job_resources(16, hours=1, encoders=run_encoder),
+        **job_resources(gigabytes=16, hours=1, encoders=run_encoder),
         gpu=on_gpu("search"),
     params:
         **time_search.params,
@@ -134,7 +135,7 @@ rule evaluate_cost:
     wildcard_constraints:
         suite=name_pattern(SETTINGS.suites.cost),
     resources:
-        **job_resources(8, minutes=30, encoders=run_encoder),
+        **job_resources(gigabytes=8, minutes=30, encoders=run_encoder),
     params:
         **evaluate_cost.params,
     message:
@@ -168,7 +169,7 @@ rule map_attention:
     wildcard_constraints:
         suite=name_pattern(SETTINGS.suites.attention),
     resources:
-        **job_resources(8, minutes=30, encoders=run_encoder),
+        **job_resources(gigabytes=8, minutes=30, encoders=run_encoder),
     params:
         **map_attention.params,
     message:
@@ -198,7 +199,7 @@ rule evaluate_mteb:
     wildcard_constraints:
         suite=name_pattern(SETTINGS.suites.mteb),
     resources:
-        **job_resources(32, hours=24, encoders=run_encoder),
+        **job_resources(gigabytes=32, hours=24, encoders=run_encoder),
         gpu=on_gpu("mteb"),
     params:
         **evaluate_mteb.params,
@@ -227,7 +228,7 @@ rule measure_contamination:
     benchmark:
         "<benchmarks>/measure_contamination/{corpus}.tsv"
     resources:
-        **job_resources(8, minutes=30),
+        **job_resources(gigabytes=8, minutes=30),
     params:
         **measure_contamination.params,
     message:

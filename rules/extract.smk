@@ -3,11 +3,11 @@
 
 wildcard_constraints:
     representation=name_pattern(SETTINGS.extraction.representations),
-    vocabulary="[a-z0-9_]+",
-    task="[a-z0-9_]+",
+    vocabulary="[a-z0-9_]+",  # pieces, or a representation whose words are counted
+    task="[a-z0-9_]+",  # of one of the kinds of extract_scores
 
 
-of_study = lambda w: [SETTINGS.extraction.encoder]  # loaded by every job
+study_encoder = lambda w: [SETTINGS.extraction.encoder]  # for `encoders`: loaded by every job
 
 
 read_word_vectors = JobSpec(
@@ -28,7 +28,7 @@ rule read_word_vectors:
     benchmark:
         "<benchmarks>/read_word_vectors/{representation}.tsv"
     resources:
-        **job_resources(16, minutes=30),
+        **job_resources(gigabytes=16, minutes=30),
     params:
         **read_word_vectors.params,
     message:
@@ -60,7 +60,7 @@ rule count_tokens:
     benchmark:
         "<benchmarks>/count_tokens/{vocabulary}.tsv"
     resources:
-        **job_resources(4, minutes=15),
+        **job_resources(gigabytes=4, minutes=15),
     params:
         **count_tokens.params,
     message:
@@ -88,7 +88,7 @@ rule average_tokens:
     benchmark:
         "<benchmarks>/average_tokens/averages.tsv"
     resources:
-        **job_resources(20, hours=12, encoders=of_study),
+        **job_resources(gigabytes=20, hours=12, encoders=study_encoder),
         gpu=on_gpu("extraction"),
     params:
         **average_tokens.params,
@@ -122,7 +122,7 @@ rule fit_wikitext:
     benchmark:
         "<benchmarks>/fit_wikitext/{representation}.tsv"
     resources:
-        **job_resources(32, hours=2, encoders=of_study),
+        **job_resources(gigabytes=32, hours=2, encoders=study_encoder),
         gpu=on_gpu("extraction"),
     params:
         **fit_wikitext.params,
@@ -160,7 +160,7 @@ rule extract_scores:
         kind="sts|clustering|transfer|geometry",
     threads: lambda wildcards: 8 if wildcards.kind == "transfer" else 1  # classifiers are fitted side by side
     resources:
-        **job_resources(32, hours=12, encoders=of_study),
+        **job_resources(gigabytes=32, hours=12, encoders=study_encoder),
         gpu=on_gpu("extraction"),
     params:
         **extract_scores.params,

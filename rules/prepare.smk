@@ -3,7 +3,7 @@
 split_corpus = JobSpec(
     "data.corpora.split_corpus",
     settings=config_settings(corpus="corpora.{corpus}"),
-    outside=lambda w: f"corpora.{w.corpus}" if outside.added_to(SETTINGS, w.corpus) else "",
+    outside=lambda w: f"corpora.{w.corpus}" if needs.added_to(SETTINGS, w.corpus) else "",
 )
 
 
@@ -23,7 +23,7 @@ rule split_corpus:
     wildcard_constraints:
         corpus=name_pattern(blocks_with(SETTINGS.corpora, "dataset")),
     resources:
-        **job_resources(4, minutes=15),
+        **job_resources(gigabytes=4, minutes=15),
     params:
         **split_corpus.params,
     message:
@@ -50,7 +50,7 @@ rule count_words:
     benchmark:
         "<benchmarks>/count_words/{corpus}.tsv"
     resources:
-        **job_resources(4, minutes=15),
+        **job_resources(gigabytes=4, minutes=15),
     params:
         **count_words.params,
     message:

@@ -36,7 +36,7 @@ rule make_table:
         "<logs>/make_table/{experiment}.log",
     localrule: True
     resources:
-        **job_resources(2, minutes=10),
+        **job_resources(gigabytes=2, minutes=10),
     params:
         **make_table.params,
     message:
@@ -65,7 +65,7 @@ rule tabulate_times:
         "<logs>/tabulate_times/{experiment}.log",
     localrule: True
     resources:
-        **job_resources(2, minutes=10),
+        **job_resources(gigabytes=2, minutes=10),
     params:
         **tabulate_times.params,
     message:
@@ -75,7 +75,7 @@ rule tabulate_times:
 
 
 tabulate_extraction = JobSpec(
-    "jobs.tabulate_extraction.tabulate_extraction",
+    "reporting.extraction_table.tabulate_extraction",
     settings=EXTRACTION.table,
 )
 
@@ -92,7 +92,7 @@ rule tabulate_extraction:
         "<logs>/tabulate_extraction/{table}.log",
     localrule: True
     resources:
-        **job_resources(4, minutes=10),
+        **job_resources(gigabytes=4, minutes=10),
     params:
         **tabulate_extraction.params,
     message:
@@ -119,7 +119,7 @@ rule describe_datasets:
     log:
         "<logs>/describe_datasets/{statistics}.log",
     resources:
-        **job_resources(4, minutes=15),
+        **job_resources(gigabytes=4, minutes=15),
     params:
         **describe_datasets.params,
     message:
@@ -145,7 +145,7 @@ rule judge_claims:
         "<logs>/judge_claims/claims.log",
     localrule: True
     resources:
-        **job_resources(4, minutes=10),
+        **job_resources(gigabytes=4, minutes=10),
     params:
         **judge_claims.params,
     message:
@@ -175,7 +175,7 @@ rule draw_figures:
     wildcard_constraints:
         experiment=name_pattern(FIGURES.by_experiment),
     resources:
-        **job_resources(4, minutes=30, encoders=FIGURES.encoders),
+        **job_resources(gigabytes=4, minutes=30, encoders=FIGURES.encoders),
     params:
         **draw_figures.params,
     message:
@@ -207,7 +207,7 @@ rule write_report:
         "<logs>/write_report/report.log",
     localrule: True
     resources:
-        **job_resources(4, minutes=10),
+        **job_resources(gigabytes=4, minutes=10),
     params:
         **write_report.params,
     message:

@@ -21,7 +21,7 @@ rule write_model_card:
         "<logs>/write_model_card/{run}/seed{seed}.log",
     localrule: True
     resources:
-        **job_resources(2, minutes=10),
+        **job_resources(gigabytes=2, minutes=10),
     params:
         **write_model_card.params,
     message:

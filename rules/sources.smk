@@ -31,7 +31,7 @@ rule fetch_encoder:
         encoder=name_pattern(blocks_with(SETTINGS.encoders, "fetch")),
     localrule: True
     resources:
-        **job_resources(8, minutes=30),  # its check holds two models of at most 2.5 GB
+        **job_resources(gigabytes=8, minutes=30),  # its check holds two models of at most 2.5 GB
         downloads=1,
     params:
         **fetch_encoder.params,
@@ -62,7 +62,7 @@ rule read_dataset:
         "<benchmarks>/read_dataset/{dataset}.tsv"
     localrule: True
     resources:
-        **job_resources(4, minutes=30),
+        **job_resources(gigabytes=4, minutes=30),
         downloads=1,
         contract=lambda w: dataset(w).contract,
     params:
@@ -94,7 +94,7 @@ rule fetch_tasks:
         suite=name_pattern(SETTINGS.suites.mteb),
     localrule: True
     resources:
-        **job_resources(4, hours=4),
+        **job_resources(gigabytes=4, hours=4),
         downloads=1,
     params:
         **fetch_tasks.params,

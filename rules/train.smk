@@ -4,6 +4,12 @@ Unfinished trainings keep their checkpoints in `<folder>.checkpoints` next to th
 rule: a job that is stopped and run again continues from there, and ends with the same bytes.
 """
 
+TRAINED = STUDY.trained  # runs that are trained on a corpus; all others take encoders as they are
+FROZEN = [name for name, one in STUDY.runs.items() if not one.corpus and not one.members]  # of one encoder
+JOINED = [name for name, one in STUDY.runs.items() if not one.corpus and one.members]  # of finished runs
+# run(w).start(w.seed) has the records of the model folders that a run starts from.
+
+
 continue_mlm = JobSpec(
     "jobs.continue_mlm.continue_mlm",
     settings=settings_of(encoder, "continue_mlm", "adapt"),
@@ -29,7 +35,7 @@ rule continue_mlm:
         encoder=name_pattern(blocks_with(SETTINGS.encoders, "adapt")),
     threads: lambda w: encoder(w).training.cpu_threads
     resources:
-        **job_resources(16, hours=4, encoders=lambda w: [w.encoder]),
+        **job_resources(gigabytes=16, hours=4, encoders=lambda w: [w.encoder]),
         gpu=1,
         checkpoint_minutes=lambda w: str(encoder(w).training.checkpoint_minutes),
     params:
@@ -48,7 +54,7 @@ pool_encoder = JobSpec(
 
 
 rule pool_encoder:
-    """A frozen encoder as a run: only a readout is added, and perhaps a linear map that is fitted on a text."""
+    """A run without training: a readout is added to its encoder, and perhaps a linear map that is fitted on a text."""
     input:
         encoder=lambda w: run(w).start(w.seed),
         text=path_if_set("<results>/corpora/{fitted_on}/train.parquet", run),
@@ -61,9 +67,9 @@ rule pool_encoder:
     benchmark:
         "<benchmarks>/pool_encoder/{run}/seed{seed}.tsv"
     wildcard_constraints:
-        run=name_pattern(name for name, one in STUDY.runs.items() if not one.corpus and not one.members),
+        run=name_pattern(FROZEN),
     resources:
-        **job_resources(8, minutes=15, encoders=run_encoder),
+        **job_resources(gigabytes=8, minutes=15, encoders=run_encoder),
         gpu=lambda w: int(run(w).fitted_on is not None),
     params:
         **pool_encoder.params,
@@ -93,9 +99,9 @@ rule join_encoders:
     benchmark:
         "<benchmarks>/join_encoders/{run}/seed{seed}.tsv"
     wildcard_constraints:
-        run=name_pattern(name for name, one in STUDY.runs.items() if not one.corpus and one.members),
+        run=name_pattern(JOINED),
     resources:
-        **job_resources(8, minutes=15, encoders=run_encoder),
+        **job_resources(gigabytes=8, minutes=15, encoders=run_encoder),
     params:
         **join_encoders.params,
     message:
@@ -124,7 +130,7 @@ rule encode_teacher:
     benchmark:
         "<benchmarks>/encode_teacher/{teacher}/{corpus}/seed{seed}.tsv"
     resources:
-        **job_resources(16, hours=4, encoders=lambda w: [w.teacher]),
+        **job_resources(gigabytes=16, hours=4, encoders=lambda w: [w.teacher]),
         gpu=1,
     params:
         **encode_teacher.params,
@@ -136,7 +142,7 @@ rule encode_teacher:
 
 train_encoder = JobSpec(
     "jobs.train_encoder.train_encoder",
-    settings=settings_of(run, "method", "development", "members", "labels", training="decides"),
+    settings=settings_of(run, "method", "development", "members", "labels", training="deciding_training"),
     imports=method_modules,
     portable=True,
 )
@@ -162,10 +168,10 @@ rule train_encoder:
     benchmark:
         "<benchmarks>/train_encoder/{run}/seed{seed}.tsv"
     wildcard_constraints:
-        run=name_pattern(STUDY.trained),
+        run=name_pattern(TRAINED),
     threads: lambda w: run(w).training.cpu_threads
     resources:
-        **job_resources(16, hours=8, encoders=run_encoder),
+        **job_resources(gigabytes=16, hours=8, encoders=run_encoder),
         gpu=lambda w: run(w).training.gpus,
         checkpoint_minutes=lambda w: str(run(w).training.checkpoint_minutes),
         chunk=lambda w: as_json(run(w).training.chunk),

@@ -1,13 +1,18 @@
 """Shared fixtures: tiny encoders, made once a session. Heavy imports wait until they are needed."""
 
+from __future__ import annotations
+
 import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from unittest.mock import patch
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from workflow_scripts.provenance.cache import Cache
 
 os.environ.pop(
     "COLUMNS", None
@@ -38,21 +43,12 @@ def tiny_bert(tiny_models: dict[str, Path]) -> Path:
     return tiny_models["bert"]
 
 
-@pytest.fixture(autouse=True)
-def no_study() -> Iterator[None]:
-    """Forget what the last study that a test has opened tells its jobs: which cache, and whose code."""
-    with patch.dict(os.environ):
-        for name in ("SEMBLANCE_CACHE", "PYTHONPATH", "PYTHONSAFEPATH"):
-            os.environ.pop(name, None)
-        yield
-
-
 @pytest.fixture
-def cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache of the test's own, which is empty: its folder."""
-    monkeypatch.setenv("SEMBLANCE_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("SEMBLANCE_CACHE_GIGABYTES", "1")
-    return tmp_path / "cache"
+def cached(tmp_path: Path) -> Cache:
+    """A cache of the test's own, which is empty."""
+    from workflow_scripts.provenance.cache import Cache
+
+    return Cache(tmp_path / "cache", 1)
 
 
 @pytest.fixture

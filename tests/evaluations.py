@@ -6,9 +6,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from tests.jobs import begin_here, call_of
+from tests.jobs import NOWHERE, begin_here, call_of
 from workflow_scripts.columns import SCORES
 from workflow_scripts.provenance.artefacts import job_record, read_table, write_table
+from workflow_scripts.provenance.cache import Cache
 from workflow_scripts.provenance.record import Record
 
 WILDCARDS = {"suite": "demo", "run": "frozen_avg.tiny", "seed": "0"}
@@ -26,10 +27,17 @@ def dataset(folder: Path, name: str, schema: pa.Schema, rows: Iterable[dict[str,
     return path
 
 
-def run(rule: str, settings: Any, wildcards: Mapping[str, str] = WILDCARDS, **files: Any) -> None:
+def run(
+    rule: str,
+    settings: Any,
+    wildcards: Mapping[str, str] = WILDCARDS,
+    cache: Cache | None = None,
+    **files: Any,
+) -> None:
     """Run a job in this process, called as its rule calls it."""
+    place = NOWHERE | {"cache": str(cache.folder) if cache else None}
     asked = {"gpu": 0} if {"datasets", "tasks"} & {*files} and rule.startswith(("evaluate_", "time_")) else {}
-    begin_here(rule, call_of(rule, settings, **asked, **wildcards, **files))
+    begin_here(rule, call_of(rule, settings, workplace=place, **asked, **wildcards, **files))
 
 
 def scores_in(path: Path) -> list[dict[str, Any]]:

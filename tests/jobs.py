@@ -19,6 +19,14 @@ from pathlib import Path
 from typing import Any
 
 STEPS = 12
+NOWHERE = {
+    "cache": None,
+    "cache_gigabytes": 1,
+    "answers": "answers/answers.sqlite",
+    "data_root": None,
+    "offline": False,
+}
+"""The workplace of a job without a cache and local data."""
 SEED = "1"
 MODEL = Path("run/model")
 """Where both rules put their model; the history stands beside it."""
@@ -120,9 +128,9 @@ def call_of(rule: str, settings: dict[str, Any], modules: Iterable[str] = (), **
         "wildcards": {},
         "inputs": {"code": code},
         "outputs": {},
-        "operational": {},
+        "operational": {"workplace": NOWHERE},
     }
-    kinds = dict.fromkeys(OPERATIONAL, "operational")
+    kinds = dict.fromkeys((*OPERATIONAL, "workplace"), "operational")
     kinds |= {role: f"{kind}s" for kind, names in roles(rule).items() for role in names}
     for name, value in named.items():
         several = isinstance(value, list | tuple)

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.jobs import Started, call_of
+from tests.jobs import NOWHERE, Started, call_of
 from workflow_scripts.columns import SENTENCES
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.provenance.closure import ROOT
@@ -20,13 +20,13 @@ CALLS = {
 
 
 class Workshop:
-    """A folder with a ledger of its own, and the environment of its jobs."""
+    """A folder with a ledger of its own, and environment and workplace of its jobs."""
 
     def __init__(self, folder: Path, key_variable: str, key: str) -> None:
         self.folder = folder
+        self.workplace = NOWHERE | {"answers": str(folder / "answers/answers.sqlite")}
         self.environment = os.environ | {
             "PYTHONPATH": str(ROOT),
-            "SEMBLANCE_ANSWERS": str(folder / "answers/answers.sqlite"),
             key_variable: key,
             "GIT_DIR": os.devnull,  # somebody may commit meanwhile
         }
@@ -44,7 +44,9 @@ class Workshop:
 
     def start(self, rule: str, settings: dict[str, Any], **named: Any) -> Started:
         """Start a job as its rule does."""
-        return Started(rule, call_of(rule, settings, **named), self.folder, self.environment)
+        return Started(
+            rule, call_of(rule, settings, workplace=self.workplace, **named), self.folder, self.environment
+        )
 
     def holds(self, text: str) -> list[str]:
         """Files that hold ``text``, compressed tables read as text."""

@@ -21,6 +21,7 @@ from workflow_scripts.columns import EXEMPLARS, PAIRS, SCORES, TEACHER, TRIPLES,
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import mteb_scores, sts
 from workflow_scripts.evaluation.correlation import cosine, spearman
+from workflow_scripts.evaluation.finished_tasks import run_tasks
 from workflow_scripts.methods import load_method
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.encoding import encode
@@ -32,6 +33,7 @@ from workflow_scripts.provenance.artefacts import (
     write_table,
     writing_model_folder,
 )
+from workflow_scripts.provenance.cache import Cache
 from workflow_scripts.settings.grids import Run
 from workflow_scripts.settings.overrides import Override
 from workflow_scripts.settings.study import Configuration, written
@@ -290,10 +292,9 @@ def scored(folder, task, max_tokens, cache):
     """The first value that mteb gives of a task, its main score."""
     settings = {"lists": ["none"], "max_tokens": max_tokens, "batch_size": 8, "metrics": []}
     config = mteb_scores.Config(**settings)
-    found, *_ = mteb_scores.evaluate(
-        folder, [task], config, results_folder=cache, key_of=str, lost=lost, missing={}
-    )
-    return found.value
+    evaluation = mteb_scores.Evaluation(folder, config, cache, missing={})
+    run_tasks([evaluation.run(task, "")], Cache(None, 1), lost)
+    return evaluation.scores(task)[0].value
 
 
 def lost(task, error):

@@ -13,7 +13,8 @@ import pytest
 from tests.planning import DEMO, ROOT, copy_tree, holding, merged_config, set_at, settings_with, snakemake
 from workflow_scripts.data.hub import snapshot
 from workflow_scripts.graph.checks import checked, read_grids
-from workflow_scripts.graph.outside import need_findings
+from workflow_scripts.graph.needs import need_findings
+from workflow_scripts.graph.study import Study
 
 
 @pytest.fixture(autouse=True)
@@ -1058,7 +1059,9 @@ def test_all_mistakes_are_found_at_once():
 
 
 def needs(*jobs, data_root=None, **changes):
-    return list(need_findings(settings_with("config/config.yaml", **changes), jobs, data_root))
+    settings = settings_with("config/config.yaml", **changes)
+    workplace = Study(settings, {}, ROOT).workplace.model_copy(update={"data_root": data_root})
+    return list(need_findings(settings, jobs, workplace))
 
 
 POOL, TRIP_MADE = ("llms.deepseek_v3", "pool wiki1m_300"), ("translators.apertium", "corpus wiki_spa")
@@ -1086,7 +1089,7 @@ NEEDS = {
 @pytest.mark.parametrize(("jobs", "message"), NEEDS.values(), ids=NEEDS)
 def test_what_a_job_needs_is_asked_for_by_that_job_alone(bare, jobs, message):
     bare.setenv("PATH", "/nowhere")
-    bare.setattr("workflow_scripts.graph.outside.answers", lambda: True)
+    bare.setattr("workflow_scripts.graph.source_plans.answers", lambda: True)
     found = needs(*jobs)
     assert len(found) == bool(message) and all(line.startswith(message) for line in found)
 
@@ -1113,7 +1116,7 @@ def test_an_unmounted_data_root_is_no_gap(bare, tmp_path):
 
 def test_a_hub_that_does_not_answer_is_found_before_any_job(bare, tmp_path):
     """The Hub is not asked for copies on this machine, or for data that no job needs."""
-    bare.setattr("workflow_scripts.graph.outside.answers", lambda: False)
+    bare.setattr("workflow_scripts.graph.source_plans.answers", lambda: False)
     bare.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     (found,) = needs(BERT, ("datasets.lee", "dataset lee"))
     assert found.startswith("encoders.bert_base: no source is there: no data root is set, below which ")

@@ -111,7 +111,7 @@ def test_the_table_has_the_runs_that_could_be_made_and_gaps_with_reasons(finishe
     assert [*of_pairs] == [*RUNS]
     assert {row["difference"] for row in rows} == {None}  # the baseline is a gap
     labels = {f"gap: {reason}" for reason in (NO_CORPUS, NO_ENCODER)}
-    assert {*record_of(finished / f"{TABLES}/toy.parquet").labels} == labels
+    assert {*map(str, record_of(finished / f"{TABLES}/toy.parquet").labels)} == labels
     page = (finished / "results/toy/report.html").read_text()
     assert NO_CORPUS in page and NO_ENCODER in page
     assert not (finished / "results/toy/corpora/lost").exists()

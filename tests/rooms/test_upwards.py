@@ -15,6 +15,30 @@ def imported(file):
             yield from [node.module.split(".")[1]] if "." in node.module else [one.name for one in node.names]
 
 
+def test_functions_of_jobs_join_models_with_other_packages_and_are_imported_by_none():
+    shared = {"columns", "errors", "provenance", "settings"}
+    files = [*(CODE / "jobs").glob("[!_]*.py")]
+    assert len(files) == 6
+    joined = {file.stem: {*imported(file)} - shared for file in files}
+    assert [name for name, rooms in joined.items() if "models" not in rooms or len(rooms) < 2] == []
+    assert not [
+        file for file in CODE.rglob("*.py") if "jobs" in imported(file) and file.parent.name != "jobs"
+    ]
+
+
+def test_only_the_workplace_of_a_study_is_read_from_variables_of_the_user():
+    """Jobs get it in their call. cards.py notes there that a scheduler has granted a job its GPUs."""
+    texts = {file.relative_to(CODE).as_posix(): file.read_text("utf-8") for file in CODE.rglob("*.py")}
+    reading = {name for name, text in texts.items() if "os.environ" in text and '"SEMBLANCE_' in text}
+    assert reading == {"settings/workplace.py", "provenance/cards.py"}
+
+
+def test_models_losses_and_training_know_no_job():
+    files = [file for room in ("models", "losses", "training") for file in (CODE / room).rglob("*.py")]
+    assert len(files) > 30
+    assert not [file for file in files if "provenance.job" in file.read_text("utf-8")]
+
+
 def reached(room, rooms):
     found, pending = set(), {room}
     while pending:

@@ -269,8 +269,8 @@ class Engine:
     """Number of concurrent calls of ``ask``, each in its own thread, and time limits of a call."""
     at_once = 1
     """Requests of one call."""
-    client: Client
-    """HTTP client; only engines on a server have one."""
+    client: Client | None = None
+    """HTTP client; None for an engine on this machine."""
 
     def ask(self, requests: Sequence[Request]) -> list[Row]:
         """Send requests; returns a row for each, in order.
@@ -395,7 +395,7 @@ def collect_answers(
     if missing:
         language_detector()  # loading takes half a second, in which the first answer would not be saved
         # An engine on this machine is asked by many jobs at a time; what two of them ask costs nothing.
-        alone = ledger.asking(missing[0].engine, engine.place) if hasattr(engine, "client") else nullcontext()
+        alone = ledger.asking(missing[0].engine, engine.place) if engine.client else nullcontext()
         with alone:
             rows |= _ask_all(missing, ledger, engine, watch, tell)
     return rows

@@ -113,16 +113,6 @@ _COLUMNS = ", ".join(["key", *Request._fields, *Row._fields[1:], "checksum"])
 """Columns of the table of requests, in the order of ``_packed``."""
 
 
-def ledger_path() -> Path:
-    """Path of the ledger: environment variable SEMBLANCE_ANSWERS, which the setting ``answers`` sets."""
-    return Path(os.environ.get("SEMBLANCE_ANSWERS", "answers/answers.sqlite"))
-
-
-def is_offline() -> bool:
-    """True if only stored answers may be used: variable SEMBLANCE_OFFLINE, which the setting ``offline`` sets."""
-    return os.environ.get("SEMBLANCE_OFFLINE", "") not in ("", "0")
-
-
 def now() -> str:
     """The current time (UTC, to the second) in the ledger's format."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -44,7 +44,7 @@ class Llm(Engine):
         self.place = place
         self.model = block.model
         self.calls = block.calls
-        self.client = Client(block.calls, place, block.base_url, ledger)
+        self.client: Client = Client(block.calls, place, block.base_url, ledger)
 
     def request(self, prompt: str) -> Request:
         """The request for the completion of ``prompt``."""

@@ -236,7 +236,7 @@ class _Web(Translator):
     def __init__(self, calls: Calls, url: str, direction: Direction, ledger: Ledger) -> None:
         super().__init__(direction)
         self.calls = calls
-        self.client = Client(calls, direction.place, url, ledger)
+        self.client: Client = Client(calls, direction.place, url, ledger)
         deep_translator.google.requests = deep_translator.libre.requests = _REQUESTS
 
     def answer(self, request: Request) -> Row:

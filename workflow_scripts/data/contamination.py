@@ -115,6 +115,6 @@ def _overlap(
 def measure_contamination(job: Job) -> None:
     """Measure how much of the evaluation sets occurs in one corpus (rule measure_contamination)."""
     config = Config.parse(job.settings["contamination"], "contamination")
-    train = read_dataset_table(job.inputs["train"])
-    evaluation = {path.stem: read_dataset_table(path) for path in job.many("datasets")}
+    train = read_dataset_table(job.input("train"))
+    evaluation = {path.stem: read_dataset_table(path) for path in job.inputs("datasets")}
     job.write({"table": contamination([train], evaluation, config.examples)})

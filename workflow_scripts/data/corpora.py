@@ -112,7 +112,7 @@ DEV_SEED = 0  # the development set is the same for every run
 def split_corpus(job: Job) -> None:
     """Split one corpus into training text and pairs for choosing checkpoints (rule split_corpus)."""
     corpus = Corpus.parse(job.settings["corpus"], f"corpora.{job.wildcards['corpus']}")
-    train, held_out = split(read_dataset_table(job.inputs["sentences"]), corpus)
-    for path in job.many("also"):
+    train, held_out = split(read_dataset_table(job.input("sentences")), corpus)
+    for path in job.inputs("also"):
         train = with_pair_sentences(train, read_dataset_table(path), str(corpus.also))
     job.write({"train": train, "dev": adjacency_pairs(held_out, DEV_SEED)}, labels=corpus.labels)

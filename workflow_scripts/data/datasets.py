@@ -22,22 +22,19 @@ import pyarrow.compute as pc
 from workflow_scripts.columns import DROPPED, FORMS
 from workflow_scripts.data.readers import Rows
 from workflow_scripts.data.sources import (
-    ABSENT,
-    NOT_REACHED,
+    SourcePlan,
     accepted,
     as_pinned,
     check_planned,
-    data_root,
     expected,
     first_available,
-    is_here,
     promised,
     source_folder,
 )
 from workflow_scripts.data.tables import MISSING, TEXT_COLUMNS, number_of, table_of
 from workflow_scripts.errors import DataError, MissingError
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.provenance.record import Input
+from workflow_scripts.provenance.record import Input, gap_label
 from workflow_scripts.settings.sources import READERS, Contract, Dataset, FileSource, HubSource, Pinned
 
 _DAMAGE = (pa.ArrowException, UnicodeError, SyntaxError, EOFError, lzma.LZMAError, zlib.error, OSError)
@@ -47,7 +44,7 @@ _MAY_BE_NULL = ("text2", "negative", "subset", "split")
 
 
 def load_planned(
-    name: str, dataset: Dataset, data_root: Path | None, planned: str
+    name: str, dataset: Dataset, data_root: Path | None, plan: SourcePlan
 ) -> tuple[Rows, dict[str, Input], str | None]:
     """Read ``dataset`` from its planned source, or give the reason why an optional one is a gap.
 
@@ -55,7 +52,7 @@ def load_planned(
         name: Name of the dataset in the configuration.
         dataset: Its block.
         data_root: Folder of local data.
-        planned: The source string (``data.sources``).
+        plan: Its source.
 
     Returns:
         The rows; the file or revision of each role, none for a gap; and the reason of a gap.
@@ -65,23 +62,23 @@ def load_planned(
         UnreachableError: if the Hub cannot be reached.
         DataError: if bytes or rows contradict the configuration or the plan.
     """
-    reached, on_hub = not planned.startswith(NOT_REACHED), not planned.startswith((NOT_REACHED, ABSENT))
-    sources = [source for source in dataset.sources if on_hub or not isinstance(source, Pinned)]
+    asks_hub = plan.kind not in ("unreachable", "absent")
+    sources = [source for source in dataset.sources if asks_hub or not isinstance(source, Pinned)]
     try:
         rows, origin = load(name, dataset.model_copy(update={"sources": sources}), data_root)
     except MissingError as error:
-        if is_here(planned):
+        if plan.kind == "files":
             advice = (
                 "Put it back; or delete the dataset's table and .snakemake/sources, to continue without it."
             )
-            raise MissingError(f"{error} Planned with {planned}. {advice}") from error
+            raise MissingError(f"{error} Planned with {plan}. {advice}") from error
         if not dataset.optional:
             raise
         wanted = ", or ".join(map(expected, dataset.sources))
-        gap = f"{name}: {'not there' if reached else 'Hub not reached'}; expected {wanted}"
+        gap = f"{name}: {'Hub not reached' if plan.kind == 'unreachable' else 'not there'}; expected {wanted}"
         print(f"Gap: {error}\nGap: {gap}")  # noqa: T201
         return Rows(FORMS[dataset.form].empty_table()), {}, gap
-    check_planned(f"datasets.{name}", planned, {file.path: file.sha256 for file in origin.values()})
+    check_planned(f"datasets.{name}", plan, origin.values())
     return rows, origin, None
 
 
@@ -127,9 +124,8 @@ def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[
     try:
         return getattr(module, source.reader)(files, options), origin
     except _DAMAGE as error:
-        if (
-            getattr(error, "errno", None) is not None
-        ):  # an error of this machine; Arrow's errors have no errno
+        # An error of this machine; Arrow's errors have no errno.
+        if isinstance(error, OSError) and error.errno is not None:
             raise
         names = " and ".join(map(str, files.values()))
         first = (str(error).splitlines() or [""])[0].rstrip(".")
@@ -365,8 +361,8 @@ def _is_number(text: str) -> bool:
 
 def read_dataset(job: Job) -> None:
     """Read one dataset from the first of its sources that is available (rule read_dataset)."""
-    name, planned = job.wildcards["dataset"], job.settings["source"]
+    name, plan = job.wildcards["dataset"], SourcePlan.parse(job.settings["source"], "source")
     dataset = Dataset.parse(job.operational["contract"], f"datasets.{name}")
-    (table, counts), origin, gap = load_planned(name, dataset, data_root(), planned)
+    (table, counts), origin, gap = load_planned(name, dataset, job.workplace.data_root, plan)
     tables = {"table": table.cast(FORMS[dataset.form]), "dropped": table_of(counts.items(), DROPPED)}
-    job.write(tables, foreign=origin, labels=[f"gap: {gap}"] if gap else [])
+    job.write(tables, foreign=origin, labels=[gap_label(gap)] if gap else [])

@@ -82,7 +82,7 @@ def check_usable(folder: Path) -> None:
         tokeniser = AutoTokenizer.from_pretrained(place, **options)
     except Exception as error:  # each library that reads one of the files has its own errors
         raise unreadable(folder, "configuration or tokeniser", error) from error
-    if getattr(config, "quantization_config", None):
+    if config.to_dict().get("quantization_config"):
         problem = "the weights are quantised"
         raise DataError(f"{place / CONFIG}: {problem}. Choose the encoder in float32 or half precision.")
     last, rows = max(tokeniser.get_vocab().values()), getattr(config, "vocab_size", math.inf)

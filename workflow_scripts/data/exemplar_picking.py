@@ -17,7 +17,7 @@ def pick_exemplars(job: Job) -> None:
     pool = ExtractivePool.parse(job.settings["pool"], place)
     counts = job.read("words", WORD_COUNTS)
     words = top_words(counts, pool.list_words)
-    validator = Validator(pool, words, token_counter(job.inputs["encoder"].parent))
+    validator = Validator(pool, words, token_counter(job.input("encoder").parent))
     sentences = job.read("sentences", SENTENCES, ["sentence"])["sentence"]
     candidates = []
     for start in range(0, len(sentences), _BATCH):

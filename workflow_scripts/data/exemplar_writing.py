@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from workflow_scripts.apis.answer_checks import is_in, items_in, likely_language, sentence_fault
 from workflow_scripts.apis.asking import IN_A_ROW, Watch, collect_answers, redacted
-from workflow_scripts.apis.ledger import Ledger, Row, is_offline, ledger_path
+from workflow_scripts.apis.ledger import Ledger, Row
 from workflow_scripts.apis.llm import Llm, usage_by_model
 from workflow_scripts.columns import DROPPED, USAGE, WORD_COUNTS
 from workflow_scripts.data.exemplars import (
@@ -187,9 +187,9 @@ def write_exemplars(job: Job) -> None:
     block = LlmBlock.parse(job.operational["service"]["llm"] | job.settings["llm"], f"llms.{pool.llm}")
     counts = job.read("words", WORD_COUNTS)
     words = top_words(counts, pool.list_words)
-    validator = ModelValidator(pool, words, token_counter(job.inputs["encoder"].parent))
-    template = job.inputs["prompt"].read_text("utf-8")
-    with Ledger(ledger_path(), read_only=is_offline()) as ledger:
+    validator = ModelValidator(pool, words, token_counter(job.input("encoder").parent))
+    template = job.input("prompt").read_text("utf-8")
+    with Ledger(job.workplace.answers, read_only=job.workplace.offline) as ledger:
         llm = Llm(block, f"llms.{pool.llm}", ledger, pool.sentences_per_call)
         chosen, calls = write_pool(llm, ledger, template, words, validator, pool, place)
     tables = {

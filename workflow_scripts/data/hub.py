@@ -103,7 +103,7 @@ def reaching(place: str) -> Iterator[None]:
     try:
         yield
     except (OSError, HTTPError) as error:
-        if getattr(error, "errno", None) in _LOCAL_ERRORS:
+        if isinstance(error, OSError) and error.errno in _LOCAL_ERRORS:
             raise
         causes = [*_causes(error)]  # the client's own message is always that a file is not in its cache
         responses = [getattr(cause, "response", None) for cause in causes]

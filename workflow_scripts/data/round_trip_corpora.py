@@ -104,16 +104,16 @@ def gather_round_trips(job: Job) -> None:
     name = job.wildcards["corpus"]
     shape = Shape.parse(job.settings["shape"], f"corpora.{name}.round_trip")
     base = job.read("sentences", SENTENCES)
-    parts = [read_table(path, ROUND_TRIPS) for path in job.many("trips")]
+    parts = [read_table(path, ROUND_TRIPS) for path in job.inputs("trips")]
     trips = pa.concat_tables(parts).sort_by("row")
     asked = base.slice(0, job.settings["max_sentences"])
     if trips["row"].to_pylist() != list(range(len(asked))) or not trips["sentence"].equals(asked["sentence"]):
         found = f"{len(trips)} rows; the corpus has {len(asked)}, or others"
-        raise DataError(f"{job.many('trips')[0].parent}: {found}. Delete the folder and run again.")
+        raise DataError(f"{job.inputs('trips')[0].parent}: {found}. Delete the folder and run again.")
     thresholds = job.settings["similarity"]
     if thresholds is not None:
         thresholds = Thresholds.parse(thresholds, "round_trip.similarity")
-    compared = [read_table(path, TRIP_COSINES) for path in job.many("similarities")]
+    compared = [read_table(path, TRIP_COSINES) for path in job.inputs("similarities")]
     similarities = pa.concat_tables(compared) if compared else None
     try:
         train, dropped = to_train_on(trips, base, shape, similarities, thresholds)

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from workflow_scripts.apis.answer_checks import trip_fault
-from workflow_scripts.apis.ledger import Ledger, Row, is_offline, ledger_path
+from workflow_scripts.apis.ledger import Ledger, Row
 from workflow_scripts.apis.translators import Direction, Translator, make_translator, translate_all
 from workflow_scripts.columns import ROUND_TRIPS, SENTENCES
 from workflow_scripts.data.tables import table_of
@@ -102,7 +102,7 @@ def translate_shard(job: Job) -> None:
     sentences = base["sentence"].slice(rows.start, len(rows)).to_pylist()
     max_unanswered = int(limits.refused_share * len(sentences))
     there = Direction(place=f"translators.{settings.translator}", source=settings.source, target=settings.via)
-    with Ledger(ledger_path(), read_only=is_offline()) as ledger:
+    with Ledger(job.workplace.answers, read_only=job.workplace.offline) as ledger:
         forth, back = (_translator(job, direction, ledger) for direction in (there, there.back))
         translate = partial(translate_all, ledger=ledger, max_unanswered=max_unanswered)
         pivots = translate(sentences, forth)

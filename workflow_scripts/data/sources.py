@@ -1,19 +1,20 @@
 """Sources of datasets and encoders: files on this machine and repositories of the Hub, pinned by hashes and commits.
 
 A dataset or encoder lists its sources, best first; the first available one is read, and those on this machine come
-before the Hub. The source string names its files with their hashes, and the Hub with repositories and commits. It is
-computed while planning, and is a setting of the job, which enforces it: a file that appears or changes is a changed
-setting.
+before the Hub. A ``SourcePlan`` has the files with their hashes, or the repositories with their commits. It is made
+while planning, and is a setting of the job, which enforces it: a file that appears or changes is a changed setting.
 """
 
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
+
+from pydantic import Field
 
 from workflow_scripts.data.hub import Kind, download, find
 from workflow_scripts.errors import DataError, MissingError, UnreachableError
 from workflow_scripts.provenance.record import Input, sha256_of
+from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.sources import (
     EncoderSource,
     File,
@@ -28,17 +29,41 @@ from workflow_scripts.settings.sources import (
 S = TypeVar("S", bound=FileSource | HubSource | EncoderSource)
 T = TypeVar("T")
 
-NOTHING = "none"
 Pin = str | Sequence[str] | None
 """The hash that a file must have, or a list of accepted hashes; None if the file is not pinned."""
-NOT_REACHED, ABSENT = "not reached: ", "absent: "
-"""Prefixes of source strings: the Hub, the only source of something optional, does not answer, or lacks it."""
 
 
-def data_root() -> Path | None:
-    """The folder of local datasets: environment variable SEMBLANCE_DATA, which the setting data_root sets."""
-    root = os.environ.get("SEMBLANCE_DATA")
-    return Path(root) if root else None
+class Repository(Settings):
+    """A repository of the Hub at a commit."""
+
+    name: str
+    revision: str | None = Field(description="Commit; null if the configuration has none.")
+
+    def __str__(self) -> str:
+        """The name, and the commit if there is one."""
+        return f"hub:{self.name}@{self.revision}" if self.revision else f"hub:{self.name}"
+
+
+class SourcePlan(Settings):
+    """The source that a job is to read, as found while planning."""
+
+    kind: Literal["files", "hub", "unreachable", "absent", "none"] = Field(
+        description="files: of this machine; hub: the Hub may have it; unreachable or absent: the Hub, the only source "
+        "of something optional, does not answer or lacks it; none: no file exists and no repository is named."
+    )
+    files: dict[str, str] = Field(default={}, description="Name of each file in records to its sha256.")
+    repositories: tuple[Repository, ...] = ()
+
+    def __str__(self) -> str:
+        """The files with their hashes, or the repositories with their commits, in words."""
+        if self.kind == "none":
+            return "none"
+        if self.kind == "files":
+            return "; ".join(f"{name} sha256:{sha256}" for name, sha256 in sorted(self.files.items()))
+        places = " or ".join(
+            f"{one}{'' if one.revision else ' (no revision set)'}" for one in self.repositories
+        )
+        return {"hub": "", "unreachable": "not reached: ", "absent": "absent: "}[self.kind] + places
 
 
 def accepted(pin: Pin) -> Sequence[str]:
@@ -46,25 +71,16 @@ def accepted(pin: Pin) -> Sequence[str]:
     return [pin] if isinstance(pin, str) else pin or []
 
 
-def text_of(hashes: Mapping[str, str]) -> str:
-    """The source string of files with their hashes, in the order of their names."""
-    return "; ".join(f"{name} sha256:{sha256}" for name, sha256 in sorted(hashes.items()))
-
-
-def is_here(planned: str) -> bool:
-    """True if the planned source is files of this machine, not the Hub or nothing."""
-    return planned.startswith(("local:", "package:"))
-
-
-def check_planned(place: str, planned: str, hashes: Mapping[str, str]) -> None:
+def check_planned(place: str, plan: SourcePlan, read: Iterable[Input]) -> None:
     """Check that a job has read its planned source.
 
     Raises:
         DataError: if another source was read, or a file has changed since.
     """
-    actual = text_of(hashes) or NOTHING
-    if is_here(planned) and actual != planned:
-        raise DataError(f"{place}: read from {actual}, but planned with {planned}. Run it again.")
+    hashes = {file.path: file.sha256 for file in read}
+    if plan.kind == "files" and hashes != plan.files:
+        actual = SourcePlan(kind="files" if hashes else "none", files=hashes)
+        raise DataError(f"{place}: read from {actual}, but planned with {plan}. Run it again.")
 
 
 def expected(source: Any) -> str:

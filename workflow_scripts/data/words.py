@@ -58,5 +58,5 @@ def local_peaks(rates: np.ndarray, window: int) -> np.ndarray:
 def count_words(job: Job) -> None:
     """Count the words of one corpus (rule count_words)."""
     settings = Words.parse(job.settings["words"], "words")
-    texts = texts_of(read_dataset_table(job.inputs["sentences"]))
+    texts = texts_of(read_dataset_table(job.input("sentences")))
     job.write({"counts": word_counts(texts, settings)})

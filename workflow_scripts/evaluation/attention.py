@@ -131,12 +131,12 @@ def _map_table(sentence: str, layer: int, heads: int, tokens: list[str], weights
 def map_attention(job: Job) -> None:
     """Map one run's attention: weights over configured sentences, energy of [CLS] (rule map_attention)."""
     config = Config.parse(job.settings["suite"], f"suites.attention.{job.wildcards['suite']}")
-    encoder, tokenizer = load_encoder(job.inputs["model"].parent)
+    encoder, tokenizer = load_encoder(job.input("model").parent)
     if encoder.tokenizers:
         raise ConfigError(
             f"suites: {job.wildcards['run']} joins encoders of several tokenisers. Leave attention out of its grid."
         )
-    sentences = list(dict.fromkeys(texts_of(read_dataset_table(job.inputs["dataset"]))))
+    sentences = list(dict.fromkeys(texts_of(read_dataset_table(job.input("dataset")))))
     backbones = [leaf.backbone for leaf in encoder.leaves]
     if sentences:
         scores = cls_energy(backbones, tokenizer, sentences, config.energy)

@@ -19,7 +19,11 @@ import pyarrow.compute as pc
 from workflow_scripts.columns import SCORES, SIMILARITIES
 from workflow_scripts.errors import DataError, SemblanceError
 from workflow_scripts.provenance.job import Job
+from workflow_scripts.provenance.record import Label, gap_label
 from workflow_scripts.settings.suites import SuiteConfig
+
+NO_PAIRS: pa.Table = SIMILARITIES.empty_table()
+"""The scored pairs of a task that has none."""
 
 
 class Score(NamedTuple):
@@ -71,7 +75,7 @@ class Failures:
         retry = f"tried again by snakemake --forcerun {self._job.outputs['scores']}"
         return gap(task, f"failed: {reason}; {retry}")
 
-    def labels(self, scores: pa.Table) -> list[str]:
+    def labels(self, scores: pa.Table) -> list[Label]:
         """The labels of ``scores``, one for each failed task; a job with failed tasks is not cached.
 
         Raises:
@@ -82,9 +86,9 @@ class Failures:
             problem = f"no task gave a score, {len(self._reasons)} failed, {task} with {reason.rstrip('.')}"
             raise DataError(f"{self._job.outputs['scores']}: {problem}. Mend that and run it again.")
         suite, run, seed = (self._job.wildcards[name] for name in ("suite", "run", "seed"))
-        prefix = f"gap: {suite}, task"
         return [
-            f"{prefix} {task} of {run}, seed {seed}, failed: {why}" for task, why in self._reasons.items()
+            gap_label(f"{suite}, task {task} of {run}, seed {seed}, failed: {why}")
+            for task, why in self._reasons.items()
         ]
 
 
@@ -105,7 +109,7 @@ class Task(NamedTuple):
     score: Callable[..., list[Score]]
     """Maps the vectors (N, D) of each column, which it must not change, to scores: finite numbers that are the same to
     the bit for the same vectors, or a ``gap``."""
-    pairs: Callable[..., pa.Table] = lambda *_: SIMILARITIES.empty_table()
+    pairs: Callable[..., pa.Table] = lambda *_: NO_PAIRS
     """Maps the same vectors to scored pairs, columns of ``columns.SIMILARITIES``."""
     groups: Sequence[str] | None = None
     """The group (subset) of every row of the columns; None for a task without groups."""

@@ -151,9 +151,9 @@ def _batch(module: nn.Module, batch_size: int, tokens: int) -> tuple[Tensor, Ten
 def evaluate_cost(job: Job) -> None:
     """Measure what one run costs, in comparison with the encoder it started from (rule evaluate_cost)."""
     config = Config.parse(job.settings["suite"], f"suites.cost.{job.wildcards['suite']}")
-    encoder, _ = load_encoder(job.inputs["model"].parent)
+    encoder, _ = load_encoder(job.input("model").parent)
     record = job.record()
-    backbone = load_backbone(job.inputs["base"].parent)
+    backbone = load_backbone(job.input("base").parent)
     ours = (encoder, encoder)
     base = (backbone, partial(run_backbone, backbone))
     scores, times = evaluate(config, ours, base), time_against_base(config, ours, base)

@@ -9,7 +9,7 @@ mteb's JSON contains times and dates; the scores returned here do not.
 
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import product
 from math import isfinite
@@ -21,15 +21,15 @@ from typing import Any
 import mteb
 from mteb import ResultCache, TaskResult
 from mteb.abstasks import AbsTask
-from mteb.models import ModelMeta, SentenceTransformerEncoderWrapper
+from mteb.models import SentenceTransformerEncoderWrapper
 from sentence_transformers import SentenceTransformer
 
 from workflow_scripts.columns import TASKS
-from workflow_scripts.errors import DataError
+from workflow_scripts.errors import MissingError, UnreachableError
 from workflow_scripts.evaluation.base import Failures, Score, gap, score_table, scored_tasks
+from workflow_scripts.evaluation.finished_tasks import TaskRun, run_tasks
 from workflow_scripts.evaluation.mteb_data import find_tasks, leaves, load_data
 from workflow_scripts.models.devices import granted_device
-from workflow_scripts.provenance import cache
 from workflow_scripts.provenance.artefacts import RECORD_FILE, identity
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.key import job_key
@@ -54,72 +54,78 @@ def _key(job: Job, config: Config, task: str) -> str:
         job.rule,
         wildcards=job.wildcards | {"task": task},
         settings=config.model_dump(include=_SHARED_SETTINGS),
-        inputs={"model": job.start.inputs["model"].sha256},
+        inputs={"model": job.start.input("model").sha256},
         meaning=job.start.meaning,
         packages=job.start.packages,
     )
 
 
-def evaluate(
-    folder: Path,
-    tasks: Sequence[AbsTask],
-    config: Config,
-    *,
-    results_folder: Path,
-    key_of: Callable[[str], str],
-    lost: Callable[[str, Exception], Score],
-    missing: Mapping[str, str],
-    named: Mapping[str, str] = MappingProxyType({}),
-    device: str = "cpu",
-) -> list[Score]:
-    """Run an encoder on tasks, except cached ones.
+class Evaluation:
+    """The evaluation of an encoder by tasks of mteb, which writes its own JSON.
 
     Args:
         folder: A model folder that SentenceTransformer can load.
-        tasks: Tasks of mteb, or of classes with the same base class.
         config: Lengths, batches, and the metrics to keep.
-        results_folder: Folder of mteb's own JSON, which is emptied first.
-        key_of: The key of a task (``_key``).
-        lost: Returns the gap of a task that raised an error.
+        results_folder: Folder of mteb's JSON, which is emptied first.
         missing: Tasks with unavailable data, and the reasons; the data of all others are on this machine.
         named: ``name`` and ``revision`` of the model in mteb's files, instead of those of its folder.
         device: Where to compute.
-
-    Returns:
-        Per task the ``mean`` of main scores over splits and subsets, and for every split and subset (aggregation
-        ``test:en``) the main score and the chosen metrics. ``n`` is mteb's count of samples, or 0 if it has none.
-
-    Raises:
-        DataError: if the data of a task are not on this machine.
     """
-    encoder = _load(folder, config.max_tokens, device)
-    encoder.mteb_model_meta = encoder.mteb_model_meta.model_copy(update=named)
-    shutil.rmtree(results_folder, ignore_errors=True)
-    results = ResultCache(results_folder)
-    progress: dict[str, Any] = {"show_progress_bar": False}
-    options = progress | {"encode_kwargs": progress | {"batch_size": config.batch_size}, "co2_tracker": False}
-    scores: list[Score] = []
-    for task in tasks:
-        name, parts = task.metadata.name, leaves(task)
-        files = _files(results, encoder.mteb_model_meta, name, *(part.metadata.name for part in parts))
-        if not cache.restore(key_of(name), files):
-            if reason := next(filter(None, (missing.get(part.metadata.name) for part in parts)), None):
-                scores.append(gap(name, reason))
-                continue
-            if reason := next(filter(None, (load_data(part, offline=True) for part in parts)), None):
-                raise DataError(f"mteb {name}: {reason}. Fetch it (snakemake --forcerun fetch_tasks).")
-            try:
-                mteb.evaluate(encoder, task, cache=results, **options)
-            except Exception as error:  # any error fails this task only
-                scores.append(lost(name, error))
-                continue
-            for part in parts:
-                part.unload_data()
-            cache.put(key_of(name), files)
-        result = results.load_task_result(name, encoder.mteb_model_meta)  # rounded by mteb
+
+    def __init__(
+        self,
+        folder: Path,
+        config: Config,
+        results_folder: Path,
+        missing: Mapping[str, str],
+        *,
+        named: Mapping[str, str] = MappingProxyType({}),
+        device: str = "cpu",
+    ) -> None:
+        self._config, self._missing = config, missing
+        self._encoder = _load(folder, config.max_tokens, device)
+        meta = self._encoder.mteb_model_meta.model_copy(update=named)
+        self._encoder.mteb_model_meta = self._meta = meta
+        shutil.rmtree(results_folder, ignore_errors=True)
+        self._results = ResultCache(results_folder)
+
+    def run(self, task: AbsTask, key: str) -> TaskRun:
+        """Return the evaluation of one task, whose key is ``key``."""
+        names = [task.metadata.name, *(part.metadata.name for part in leaves(task))]
+        paths = [self._results.get_task_result_path(name, self._meta) for name in names]
+        files = {path.name: path for path in (*paths, paths[0].with_name("model_meta.json"))}
+        return TaskRun(names[0], key, files, partial(self._compute, task))
+
+    def _compute(self, task: AbsTask) -> None:
+        """Load the data of a task and let mteb score the encoder.
+
+        Raises:
+            MissingError: if its data are unavailable.
+            UnreachableError: if they are not on this machine, although they were when they were fetched.
+        """
+        parts = leaves(task)
+        for part in parts:
+            if reason := self._missing.get(part.metadata.name):
+                raise MissingError(reason)
+        for part in parts:
+            if reason := load_data(part, offline=True):
+                fetch = "Fetch it (snakemake --forcerun fetch_tasks)."
+                raise UnreachableError(f"mteb {task.metadata.name}: {reason}. {fetch}")
+        silent: dict[str, Any] = {"show_progress_bar": False}
+        options = silent | {"encode_kwargs": silent | {"batch_size": self._config.batch_size}}
+        mteb.evaluate(self._encoder, task, cache=self._results, co2_tracker=False, **options)
+        for part in parts:
+            part.unload_data()
+
+    def scores(self, task: AbsTask) -> list[Score]:
+        """Return the scores of a finished task.
+
+        They are the ``mean`` of main scores over splits and subsets, and for every split and subset (aggregation
+        ``test:en``) the main score and the chosen metrics. ``n`` is mteb's count of samples, or 0 if it has none.
+        """
+        result = self._results.load_task_result(task.metadata.name, self._meta)  # rounded by mteb
         assert result is not None
-        scores += _scores(task, result, config.metrics)
-    return scores
+        return _scores(task, result, self._config.metrics)
 
 
 def list_means(scores: Sequence[Score], lists: Lists, config: Config) -> list[Score]:
@@ -160,12 +166,6 @@ def _load(folder: Path, max_tokens: int, device: str) -> SentenceTransformerEnco
     return SentenceTransformerEncoderWrapper(model)
 
 
-def _files(results: ResultCache, meta: ModelMeta, *tasks: str) -> dict[str, Path]:
-    """The files of tasks' results that mteb writes, by name."""
-    paths = [results.get_task_result_path(task, meta) for task in tasks]
-    return {path.name: path for path in (*paths, paths[0].with_name("model_meta.json"))}
-
-
 def _scores(task: AbsTask, result: TaskResult, metrics: Sequence[str]) -> list[Score]:
     name, note = result.task_name, f"mteb {result.mteb_version}, data {result.dataset_revision}"
     parts = {
@@ -204,21 +204,25 @@ def evaluate_mteb(job: Job) -> None:
     lists, failures = job.settings["lists"], Failures(job)
     job.record()  # checks the model, which mteb would load unchecked
     fetched = job.read("tasks", TASKS).to_pylist()
-    missing = {row["task"]: row["missing"] for row in fetched if row["missing"]}
-    scores = evaluate(
-        job.inputs["model"].parent,
-        find_tasks(task_names(lists, config.lists)),
+    evaluation = Evaluation(
+        job.input("model").parent,
         config,
-        results_folder=job.outputs["scores"].with_suffix(".checkpoints"),
-        key_of=partial(_key, job, config),
-        lost=failures.add,
-        missing=missing,
+        job.outputs["scores"].with_suffix(".checkpoints"),
+        {row["task"]: row["missing"] for row in fetched if row["missing"]},
         named={
             "name": f"semblance/{job.wildcards['run']}-seed{job.wildcards['seed']}",
-            "revision": job.start.inputs["model"].sha256[:40],
+            "revision": job.start.input("model").sha256[:40],
         },
         device=granted_device(job.operational["gpu"]).type,
     )
+    tasks = {task.metadata.name: task for task in find_tasks(task_names(lists, config.lists))}
+    runs = [evaluation.run(task, _key(job, config, name)) for name, task in tasks.items()]
+    gaps = run_tasks(runs, job.cache, failures.add)
+    scores = [
+        score
+        for name, task in tasks.items()
+        for score in ([gaps[name]] if name in gaps else evaluation.scores(task))
+    ]
     scores += list_means(scores, lists, config)
     table = score_table(scores, **job.wildcards)
     label = config.label if scored_tasks(table) else None

@@ -212,10 +212,10 @@ def query_time(task: str, queries_QD: Vectors, corpus_ND: Vectors, inverted: Inv
 def time_search(job: Job) -> None:
     """Time the queries of one run on one suite of search (rule time_search)."""
     config = Config.parse(job.settings["suite"], f"suites.search.{job.wildcards['suite']}")
-    encoder, tokenizer = load_encoder(job.inputs["model"].parent, config.readout)
+    encoder, tokenizer = load_encoder(job.input("model").parent, config.readout)
     encoder.to(granted_device(job.operational["gpu"]))
     times: list[Score] = []
-    for path in job.many("datasets"):
+    for path in job.inputs("datasets"):
         task = load(path.stem, read_table(path, LABELLED), config)
         sides = [encode(encoder, tokenizer, texts, max_tokens=config.max_tokens) for texts in task.columns]
         if sides:

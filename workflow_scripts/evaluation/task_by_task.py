@@ -1,8 +1,6 @@
-"""Evaluation of a suite task by task: a finished task is cached at once, a failed task blanks only its own cells.
+"""Evaluation of a suite task by task (``evaluation.finished_tasks``), each text being encoded once.
 
-Each task has its own key, which is the key of its job without the other tasks. After a kill, the next job continues
-with the unfinished tasks; a suite with a changed list of tasks reuses the tasks that remain; the next job tries failed
-tasks again.
+Each task has its own key, which is the key of its job without the other tasks.
 """
 
 import importlib
@@ -18,10 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from workflow_scripts.arrays import Vectors
-from workflow_scripts.columns import FORMS, SIMILARITIES
+from workflow_scripts.columns import FORMS
 from workflow_scripts.data.tables import read_dataset_table
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.base import (
+    NO_PAIRS,
     Evaluator,
     Failures,
     Score,
@@ -30,13 +29,14 @@ from workflow_scripts.evaluation.base import (
     score_table,
     scored_tasks,
 )
+from workflow_scripts.evaluation.finished_tasks import TaskRun, run_tasks
 from workflow_scripts.models.devices import granted_device
 from workflow_scripts.models.encoding import encode
 from workflow_scripts.models.folders import load_encoder
-from workflow_scripts.provenance import cache
-from workflow_scripts.provenance.artefacts import read_table
+from workflow_scripts.provenance.artefacts import identity, read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.key import job_key
+from workflow_scripts.provenance.record import merged_labels
 from workflow_scripts.settings.suites import SuiteConfig
 
 Tables = dict[str, pa.Table]
@@ -65,31 +65,27 @@ def _evaluate(job: Job, kind: str) -> None:
     """
     evaluator: Evaluator = importlib.import_module(f"workflow_scripts.evaluation.{kind}")
     config = evaluator.Config.parse(job.settings["suite"], f"suites ({job.wildcards['suite']})")
-    tables = {path.stem: _read(path, config) for path in job.many("datasets")}
+    tables = {path.stem: _read(path, config) for path in job.inputs("datasets")}
     tasks = {
         name: _loaded(evaluator, name, tables[dataset], config) for name, dataset in config.tasks.items()
     }
-    encoder, tokenizer = load_encoder(job.inputs["model"].parent, config.readout)
+    encoder, tokenizer = load_encoder(job.input("model").parent, config.readout)
     encoder.to(granted_device(job.operational["gpu"]))
     encoding = partial(encode, encoder, tokenizer, max_tokens=config.max_tokens)
     texts = SharedTexts(encoding, {name: task.columns for name, task in tasks.items()})
-    failures, parts = Failures(job), []
-    for name, task in tasks.items():
-        key = _task_key(job, config, name)
-        results = _cached(key, job.outputs)
-        if results is None:
-            try:
-                vectors = texts.vectors(name)
-                results = _tables(job, task.score(*vectors), task.pairs(*vectors))
-            except Exception as error:  # any error but Ctrl-C fails this task only
-                results = _tables(job, [failures.add(name, error)], SIMILARITIES.empty_table())
-            else:
-                _cache(key, results)
-        parts.append(results)
+    failures = Failures(job)
+    with TemporaryDirectory() as folder:
+        runs = [_task_run(job, config, name, task, texts, Path(folder)) for name, task in tasks.items()]
+        gaps = run_tasks(runs, job.cache, failures.add)
+        parts = [
+            _tables(job, [gaps[run.task]]) if run.task in gaps else _read_tables(run.files) for run in runs
+        ]
     suite = {role: pa.concat_tables([part[role] for part in parts]) for role in parts[0]}
     scored = scored_tasks(suite["scores"])
-    labels = [*config.labels(scored, tokenizer.tokenize), *failures.labels(suite["scores"])]
-    job.write(suite, labels=labels)
+    job.write(
+        suite,
+        labels=merged_labels(config.labels(scored, tokenizer.tokenize), failures.labels(suite["scores"])),
+    )
 
 
 def _read(path: Path, config: SuiteConfig) -> pa.Table:
@@ -111,8 +107,8 @@ def _fail(error: Exception) -> list[Score]:
     raise error
 
 
-def _tables(job: Job, scores: Iterable[Score], pairs: pa.Table) -> Tables:
-    """The tables of a task that are outputs of the rule."""
+def _tables(job: Job, scores: Iterable[Score], pairs: pa.Table = NO_PAIRS) -> Tables:
+    """Return the tables of a task that are outputs of the rule."""
     names = {name: job.wildcards[name] for name in ("suite", "run", "seed")}
     tables = {"scores": score_table(scores, **names), "pairs": pairs}
     return {role: table for role, table in tables.items() if role in job.outputs}
@@ -169,35 +165,39 @@ def _check(vectors_UD: Vectors) -> None:
         raise DataError(f"encoder: all {len(vectors_UD)} sentences have the same embedding. Retrain it.")
 
 
-# Finished tasks
+# One task
+
+
+def _task_run(
+    job: Job, config: SuiteConfig, name: str, task: Task, texts: SharedTexts, folder: Path
+) -> TaskRun:
+    """Return the evaluation of a task, whose tables are Parquet files below ``folder``."""
+    files = {role: folder / f"{name}.{role}" for role in job.outputs}
+    return TaskRun(
+        name, _task_key(job, config, name), files, partial(_compute, job, name, task, texts, files)
+    )
+
+
+def _compute(job: Job, name: str, task: Task, texts: SharedTexts, files: Mapping[str, Path]) -> None:
+    """Score a task, and write its tables."""
+    vectors = texts.vectors(name)
+    for role, table in _tables(job, task.score(*vectors), task.pairs(*vectors)).items():
+        pq.write_table(table, files[role])
+
+
+def _read_tables(files: Mapping[str, Path]) -> Tables:
+    return {role: pq.read_table(path) for role, path in files.items()}
 
 
 def _task_key(job: Job, config: SuiteConfig, task: str) -> str:
-    """The key of a task: that of the job without datasets and settings of other tasks."""
+    """Return the key of a task: that of the job without datasets and settings of other tasks."""
     start, dataset = job.start, config.tasks[task]
-    others = {f"datasets/{path.as_posix()}" for path in job.many("datasets") if path.stem != dataset}
+    datasets = {path.as_posix(): identity(path) for path in job.inputs("datasets") if path.stem == dataset}
     return job_key(
         start.rule,
         wildcards=start.wildcards,
         settings={**start.settings, "suite": config.for_task(task).model_dump(mode="json")},
-        inputs={role: file.sha256 for role, file in start.inputs.items() if role not in others},
+        inputs=start.identities | {"datasets": datasets},
         meaning=start.meaning,
         packages=start.packages,
     )
-
-
-def _cached(key: str, roles: Iterable[str]) -> Tables | None:
-    """The cached tables of a task; None if it is not cached."""
-    with TemporaryDirectory() as folder:
-        paths = {role: Path(folder, role) for role in roles}
-        if not cache.restore(key, paths):
-            return None
-        return {role: pq.read_table(path) for role, path in paths.items()}
-
-
-def _cache(key: str, tables: Tables) -> None:
-    with TemporaryDirectory() as folder:
-        paths = {role: Path(folder, role) for role in tables}
-        for role, path in paths.items():
-            pq.write_table(tables[role], path)
-        cache.put(key, paths)

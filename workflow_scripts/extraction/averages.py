@@ -105,7 +105,7 @@ def average_tokens(job: Job) -> None:
     """Average every token's hidden states over a corpus, in every layer (rule average_tokens)."""
     settings = Averages.parse(job.settings["averages"], "extraction.averages")
     table = job.read("sentences", SENTENCES, ["sentence"]).slice(0, settings.max_sentences)
-    folder = job.inputs["encoder"].parent
+    folder = job.input("encoder").parent
     check_large(folder)
     backbone = load_backbone(folder).to(granted_device(job.operational["gpu"]))  # type: ignore[arg-type]
     text = tokenise(load_tokenizer(folder), table["sentence"].to_pylist(), settings.max_tokens)

@@ -124,10 +124,10 @@ def open_representation(settings: JobSettings, job: Job) -> Opened | None:
         job: Has the inputs encoder and biases, and words, documents and averages if the representation needs them.
     """
     representation = settings.representation
-    biases: dict[str, list[str]] = json.loads(job.inputs["biases"].read_text("utf-8"))
+    biases: dict[str, list[str]] = json.loads(job.input("biases").read_text("utf-8"))
     if isinstance(representation, WordRepresentation):
         return _open_words(job, biases)
-    folder = job.inputs["encoder"].parent
+    folder = job.input("encoder").parent
     tokenizer = load_tokenizer(folder)
     vocabulary = read_vocabulary(tokenizer, **biases)
     counts = _counts(job, vocabulary)
@@ -137,7 +137,7 @@ def open_representation(settings: JobSettings, job: Job) -> Opened | None:
         return Opened(vectors, vocabulary, counts, 0, marks_of(tokenizer, PLAIN))
     check_large(folder)
     backbone = load_backbone(folder).to(granted_device(job.operational["gpu"]))  # type: ignore[arg-type]
-    averages = next((read_table(path, TOKEN_AVERAGES) for path in job.many("averages")), None)
+    averages = next((read_table(path, TOKEN_AVERAGES) for path in job.inputs("averages")), None)
     removed = [number for kind in representation.remove for number in vocabulary.biased[kind]]
     encoded = EncoderVectors(
         backbone, tokenizer, settings.template, averages, representation.precision, removed
@@ -153,7 +153,7 @@ def marks_of(tokenizer: PreTrainedTokenizerBase, template: Template) -> Marks:
 
 
 def _open_words(job: Job, biases: Mapping[str, list[str]]) -> Opened | None:
-    table = read_table(job.many("words")[0], WORD_VECTORS)
+    table = read_table(job.input("words"), WORD_VECTORS)
     if not len(table):
         return None
     words = table["word"].to_pylist()
@@ -165,7 +165,7 @@ def _open_words(job: Job, biases: Mapping[str, list[str]]) -> Opened | None:
 
 
 def _counts(job: Job, vocabulary: Vocabulary) -> Counts | None:
-    tables = (read_table(path, TOKEN_DOCUMENTS) for path in job.many("documents"))
+    tables = (read_table(path, TOKEN_DOCUMENTS) for path in job.inputs("documents"))
     return next((read_counts(table, len(vocabulary.tokens)) for table in tables), None)
 
 
@@ -382,14 +382,14 @@ def extract_scores(job: Job) -> None:
     scored = "sts" if kind == "geometry" else kind
     evaluator: Evaluator = importlib.import_module(f"workflow_scripts.evaluation.{scored}")
     config = evaluator.Config.parse(job.settings["suite"], f"suites.{scored}")
-    table = read_dataset_table(job.inputs["dataset"])
+    table = read_dataset_table(job.input("dataset"))
     opened = open_representation(settings, job) if len(table) else None
     if opened is None:
         scores = absent(name)
     else:
         cells = plan(settings, opened.depth)
         fits: dict[tuple[Key, str], Fit] = {}
-        for path in job.many("fitted"):
+        for path in job.inputs("fitted"):
             fits |= read_fits(read_table(path, FITTED), cells)
         task = evaluator.load(name, table, config)
         scores = list(evaluate(settings, cells, task, config.max_tokens, opened, fits))

@@ -141,13 +141,13 @@ def count_tokens(job: Job) -> None:
     table = job.read("sentences", SENTENCES).slice(0, settings.max_sentences)
     sentences = list(dict.fromkeys(table["sentence"].to_pylist()))
     labels = [settings.label]
-    if words := job.many("words"):
+    if words := job.inputs("words"):
         known = read_table(words[0], WORD_VECTORS, ["word"])["word"].to_pylist()
         tokens = ["", *known]
         labels = labels if known else []  # of missing vectors, nothing is counted
         text = split_into_words(known, sentences, settings.max_tokens)
     else:
-        tokenizer = load_tokenizer(job.many("encoder")[0].parent)
+        tokenizer = load_tokenizer(job.input("encoder").parent)
         text = tokenise(tokenizer, sentences, settings.max_tokens)
         tokens = list(read_vocabulary(tokenizer, [], []).tokens)
     documents = counts_table(count_documents(text, len(tokens)), tokens)

@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from workflow_scripts.columns import WORD_VECTORS
-from workflow_scripts.data.sources import as_pinned, check_planned, data_root, expected
+from workflow_scripts.data.sources import SourcePlan, as_pinned, check_planned, expected
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.provenance.record import Input
+from workflow_scripts.provenance.record import Input, gap_label
 from workflow_scripts.settings.extraction import WordRepresentation
 
 _AGAIN = "Get the file again."
@@ -100,10 +100,10 @@ def read_word_vectors(job: Job) -> None:
     name = job.wildcards["representation"]
     place = f"extraction.representations.{name}"
     representation = WordRepresentation.parse(job.settings["representation"], place)
-    files, origin = locate(representation, data_root())
-    check_planned(place, job.settings["source"], {given.path: given.sha256 for given in origin.values()})
+    files, origin = locate(representation, job.workplace.data_root)
+    check_planned(place, SourcePlan.parse(job.settings["source"], "source"), origin.values())
     if not files:
-        gap = f"gap: {name}: not there; expected {expected(representation.source)}"
+        gap = gap_label(f"{name}: not there; expected {expected(representation.source)}")
         job.write({"vectors": WORD_VECTORS.empty_table()}, labels=[gap])
         return
     vectors = read(files, representation.drop_frequent)

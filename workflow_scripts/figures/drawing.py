@@ -120,7 +120,7 @@ def _draw(job: Job, name: str) -> tuple[str, pa.Table]:
     module = importlib.import_module(f"workflow_scripts.figures.{told['module']}")
     figure: Declaration = getattr(module, told["kind"])
     config = figure.settings.parse(told["config"], name)
-    inputs = {role: job.many(f"{name}.{role}") for role in figure.reads}
+    inputs = {role: job.inputs(f"{name}.{role}") for role in figure.reads}
     records = (read_record(path) for paths in inputs.values() for path in paths)
     labels = split_labels(label for record in records if record for label in record.labels)
     braces = config.model_dump() | {"title": told["title"]}

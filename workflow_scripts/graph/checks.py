@@ -9,7 +9,6 @@ Names are looked up because Snakemake treats an output as a source if it exists 
 wrong name would go unnoticed on a finished study.
 """
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -62,14 +61,6 @@ def open_study(
         assert study
         study.runs  # noqa: B018  (of which two may have one name)
         study = replace(study, gaps=gap_runs(study))
-    # These reach jobs by their environment, since they decide no result.
-    os.environ["SEMBLANCE_CACHE"] = str(Path(study.settings.cache).expanduser())
-    os.environ["SEMBLANCE_CACHE_GIGABYTES"] = str(study.settings.cache_gigabytes)
-    os.environ.setdefault("SEMBLANCE_ANSWERS", study.settings.answers)
-    if study.data_root:
-        os.environ["SEMBLANCE_DATA"] = str(study.data_root)
-    if study.settings.offline:
-        os.environ["SEMBLANCE_OFFLINE"] = "1"
     return study
 
 

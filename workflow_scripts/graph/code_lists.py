@@ -7,11 +7,11 @@ from functools import cache
 from pathlib import Path
 
 from workflow_scripts.graph.notes import read_note, write_note
-from workflow_scripts.provenance.closure import meanings, packages, read_before
+from workflow_scripts.provenance.closure import SOURCES, meanings, packages
 
 FOLDER = Path(".snakemake/code")
 """Below the working directory: the lists can be made again at any time, so that they are no results."""
-READ_BEFORE = FOLDER / f"sources_by_{sys.implementation.cache_tag}.json"
+PARSED = FOLDER / f"sources_by_{sys.implementation.cache_tag}.json"
 """Parsed sources by content hash, reused by the next process; one file per Python version, whose trees differ."""
 
 
@@ -27,20 +27,19 @@ def list_code(*modules: str) -> str:
     first, *others = modules
     digest = hashlib.sha256(" ".join(sorted(others)).encode()).hexdigest()[:12]
     path = FOLDER / (f"{first}-{digest}" if others else first) / "meaning.json"
-    known = len(read_before)
     listed = meanings("jobs", *modules)  # the package "jobs" starts each of them
     text = json.dumps(listed, indent=1, sort_keys=True) + "\n"
     if not path.exists() or path.read_text("utf-8") != text:
         write_note(path, text)
-    if len(read_before) > known:
-        write_note(READ_BEFORE, json.dumps(read_before))
+    if SOURCES.has_new:
+        write_note(PARSED, json.dumps(SOURCES.note()))
     return path.as_posix()
 
 
 @cache
 def _recall() -> None:
-    """Take over what earlier processes have read of sources."""
-    read_before.update(read_note(READ_BEFORE))
+    """Take over what earlier processes have parsed, once."""
+    SOURCES.recall(read_note(PARSED))
 
 
 @cache  # reading the versions takes 30 ms, and thousands of jobs ask for the same few

@@ -137,7 +137,7 @@ class Failures(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Print the log of a failed job, or at the end all sentences; returns whether Snakemake prints ``record``."""
-        event, text = getattr(record, "event", None), str(record.msg)
+        event, text = vars(record).get("event"), str(record.msg)
         if event == LogEvent.JOB_INFO:
             job = vars(record)
             wildcards = (f"{name}={value}" for name, value in (job["wildcards"] or {}).items())

@@ -6,8 +6,8 @@ from itertools import product
 
 from workflow_scripts.errors import Finding, unknown
 from workflow_scripts.extraction.layers import layer_findings
-from workflow_scripts.graph.outside import source_now
 from workflow_scripts.graph.slices import Wildcards, as_json
+from workflow_scripts.graph.source_plans import source_now
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.extraction import (
     Block,
@@ -27,7 +27,7 @@ from workflow_scripts.settings.extraction import (
 )
 from workflow_scripts.settings.readouts import Size
 from workflow_scripts.settings.study import Configuration
-from workflow_scripts.settings.suites import SUITES, Cells, Suite, SuiteConfig, aggregation_findings
+from workflow_scripts.settings.suites import SUITES, Cells, Sts, Suite, SuiteConfig, aggregation_findings
 
 ISOTROPY: Cells = frozenset({("", "isoscore")})
 """The score of Wikitext's sentences, which are in no suite."""
@@ -95,7 +95,7 @@ def evaluator_of(kind: str) -> str:
 
 def suite_of(settings: Configuration, kind: str) -> SuiteConfig | None:
     """The suite of one kind of score; None if the study leaves the kind out."""
-    name = getattr(settings.extraction.suites, evaluator_of(kind), None)
+    name = dict(settings.extraction.suites).get(evaluator_of(kind))
     suite = settings.suites.by_kind[evaluator_of(kind)][name] if name else None
     assert suite is None or isinstance(suite, SuiteConfig)
     return suite
@@ -104,8 +104,9 @@ def suite_of(settings: Configuration, kind: str) -> SuiteConfig | None:
 def tasks_in(suite: Suite | None, kind: str) -> dict[str, str]:
     """Tasks of a suite for one kind of score, with their datasets."""
     if kind == "geometry":
-        return {name: measure.dataset for name, measure in getattr(suite, "positives", {}).items()}
-    return {name: name for name in getattr(suite, "datasets", ())}
+        positives = suite.positives if isinstance(suite, Sts) else {}
+        return {name: measure.dataset for name, measure in positives.items()}
+    return {name: name for name in suite.datasets} if isinstance(suite, SuiteConfig) else {}
 
 
 def tasks_of(settings: Configuration, kind: str) -> dict[str, str]:

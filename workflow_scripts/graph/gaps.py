@@ -2,7 +2,7 @@
 
 Their rows of a table are gaps with the reason, and none of their jobs is planned. A dataset or encoder cannot be had if
 all its sources are missing files, if the Hub says that a repository, commit or file does not exist or does not answer,
-or if no source has a revision. What has been read once is never a gap again (``outside.planned_source``).
+or if no source has a revision. What has been read once is never a gap again (``source_plans.planned_source``).
 """
 
 from collections import defaultdict
@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from workflow_scripts.data.sources import ABSENT, NOT_REACHED, NOTHING, expected
+from workflow_scripts.data.sources import SourcePlan, expected
 from workflow_scripts.graph.outside import Dataset, encoder_source
 from workflow_scripts.graph.runs import Run
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.corpora import RoundTripCorpus
 from workflow_scripts.settings.encoders import AdaptedEncoder, FetchedEncoder
-from workflow_scripts.settings.sources import HubEncoder, Pinned
+from workflow_scripts.settings.sources import HubEncoder
 
 Reason = str | None
 """Why something cannot be had; None if it can."""
@@ -76,18 +76,16 @@ def _first(reasons: Iterable[Reason]) -> Reason:
     return next(filter(None, reasons), None)
 
 
-def _reason(what: str, sources: Sequence[Any], planned: str) -> Reason:
+_PROBLEMS = {"unreachable": "Hub not reached", "absent": "not on the Hub", "none": "not there"}
+"""Kinds of plans of something that cannot be had, in words."""
+
+
+def _reason(what: str, sources: Sequence[Any], plan: SourcePlan) -> Reason:
     """Return why something cannot be had, by the source that is planned for it."""
-    wanted = ", or ".join(map(expected, sources))
-    if planned.startswith(NOT_REACHED):
-        return f"{what}: Hub not reached; expected {wanted}"
-    if planned.startswith(ABSENT):
-        return f"{what}: not on the Hub; expected {wanted}"
-    if planned == NOTHING:
-        return f"{what}: not there; expected {wanted}"
-    if planned.startswith("hub:") and not any(isinstance(one, Pinned) and one.revision for one in sources):
-        return f"{what}: no revision is set; expected {wanted}"
-    return None
+    problem = _PROBLEMS.get(plan.kind)
+    if plan.kind == "hub" and not any(one.revision for one in plan.repositories):
+        problem = "no revision is set"
+    return f"{what}: {problem}; expected {', or '.join(map(expected, sources))}" if problem else None
 
 
 def unpinned(study: Study) -> Iterator[tuple[str, HubEncoder]]:
@@ -95,7 +93,9 @@ def unpinned(study: Study) -> Iterator[tuple[str, HubEncoder]]:
     named = study.reached(name for run in study.runs.values() for name in (run.encoder, run.teacher))
     for name in sorted(named):
         block = study.settings.encoders[name]
-        if isinstance(block, FetchedEncoder) and "@None" in encoder_source(study, name):
+        if not isinstance(block, FetchedEncoder):
+            continue
+        if not all(one.revision for one in encoder_source(study, name).repositories):
             yield from ((name, one) for one in block.fetch.sources if isinstance(one, HubEncoder))
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from workflow_scripts.graph.code_lists import list_code, package_versions
 from workflow_scripts.graph.slices import Wildcards
+from workflow_scripts.settings.workplace import Workplace
 
 OPERATIONAL = ("checkpoint_minutes", "chunk", "contract", "gpu", "service")
 """Resources that reach a job in its JSON: they decide no result, so Snakemake does not compare them."""
@@ -43,6 +44,8 @@ class JobSpec:
     """Module below ``workflow_scripts`` and name of the function, as in ``reporting.tables.make_table``."""
     settings: Param
     """JSON of the part of the configuration that a job reads."""
+    workplace: Workplace
+    """Where jobs find finished work, answers and local data."""
     imports: Modules | None = None
     """Modules that a job imports by name, besides those that its own module imports."""
     cached: bool = True
@@ -67,14 +70,14 @@ class JobSpec:
         """The params of the rule.
 
         Settings and package versions, whose change reruns the job, the block of outside data, and file paths, whose
-        change does not. ``files`` is a function of ``input``: Snakemake compares inputs themselves, but no param that
-        is computed from them.
+        change does not. ``files`` has the job's workplace, too. It is a function of ``input``: Snakemake compares
+        inputs themselves, but no param that is computed from them.
         """
         return {
             "settings": self.settings,
             "packages": self._by_modules(package_versions),
             "outside": self.outside,
-            "files": _files,
+            "files": self._files,
         }
 
     @property
@@ -89,27 +92,25 @@ class JobSpec:
         }
         return re.sub(r"\b[A-Z]{6,}\b", lambda found: values[found[0]], _COMMAND)
 
+    def _files(self, wildcards: Wildcards, input: Named, output: Named, resources: Any) -> str:
+        """Return the job's wildcards, files, resources and workplace as JSON, by Snakemake's names."""
+        asked = {name: resources.get(name) for name in OPERATIONAL}
+        operational = {name: json.loads(str(value)) for name, value in asked.items() if value is not None}
+        return json.dumps(
+            {
+                "wildcards": dict(wildcards.items()),
+                "inputs": _by_role(input),
+                "outputs": _by_role(output),
+                "operational": operational | {"workplace": self.workplace.model_dump(mode="json")},
+            }
+        )
+
     def _by_modules(self, function: Callable[..., str]) -> Param:
         """Return what a function makes of a job's modules, or a function of wildcards if these decide some of them."""
         if self.imports is None:
             return function(self.module)
         imports = self.imports
         return lambda wildcards: function(self.module, *imports(wildcards))
-
-
-def _files(wildcards: Wildcards, input: Named, output: Named, resources: Any) -> str:
-    """The job's wildcards, files and resources, by Snakemake's names."""
-    asked = {name: resources.get(name) for name in OPERATIONAL}
-    return json.dumps(
-        {
-            "wildcards": dict(wildcards.items()),
-            "inputs": _by_role(input),
-            "outputs": _by_role(output),
-            "operational": {
-                name: json.loads(str(value)) for name, value in asked.items() if value is not None
-            },
-        }
-    )
 
 
 def _by_role(files: Named) -> dict[str, str | list[str]]:

@@ -18,7 +18,7 @@ from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.corpora import RoundTripCorpus
 from workflow_scripts.settings.grids import EXTRACTION, paper_of
-from workflow_scripts.settings.sources import EncoderBlock, HubEncoder
+from workflow_scripts.settings.sources import EncoderBlock, HubEncoder, LocalEncoder, PackageEncoder
 
 
 class _Figure(NamedTuple):
@@ -55,8 +55,8 @@ class Figures:
     def _grid_figure(self, grid: Grid, declared: Declaration) -> _Figure | None:
         """A figure of an experiment; None unless its settings are there and each of its inputs has a file."""
         without = Settings() if declared.settings is Settings else None
-        shared = getattr(self._settings.report, declared.name, without)
-        block = getattr(grid.block, declared.name, shared)
+        blocks = {**dict(self._settings.report), **dict(grid.block)}
+        block = blocks.get(declared.name, without)
         if block is None:
             return None
         runs = {name: run for name, run in grid.runs.items() if declared.of_run(run)}
@@ -85,7 +85,7 @@ class Figures:
             corpora = [self._settings.source_corpus(str(run.corpus)) for run in grid.trained]
         if kind := re.search(r"/(\w+)/\{suite\}", pattern):
             suites = grid.block.suites.get(kind[1], [])
-            if task := getattr(block, "task", None):
+            if task := dict(block).get("task"):
                 suites = [name for name in suites if task in self._study.suites[name].block.tasks]
         paths = [
             pattern.replace("{corpus}", corpus).replace("{suite}", suite)
@@ -208,7 +208,11 @@ def card(run: Run) -> str:
 
 
 def _encoder(name: str, fetch: EncoderBlock) -> Config:
-    first = fetch.sources[0]
     hub = next((source.repository for source in fetch.sources if isinstance(source, HubEncoder)), None)
-    origin = hub or getattr(first, "package", None) or getattr(first, "path", None)
+    first = fetch.sources[0]
+    origin = hub
+    if isinstance(first, PackageEncoder):
+        origin = hub or first.package
+    elif isinstance(first, LocalEncoder):
+        origin = hub or first.path
     return {"name": name, "licence": fetch.licence, "origin": origin, "hub": hub}

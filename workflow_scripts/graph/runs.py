@@ -66,7 +66,7 @@ class Run:
     development: Development
 
     @property
-    def decides(self) -> Config:
+    def deciding_training(self) -> Config:
         """Settings of its training that decide a result."""
         return self.training.deciding()
 

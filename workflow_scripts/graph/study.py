@@ -1,6 +1,5 @@
 """A study as its graph sees it: the configuration, and the grids, runs and encoders that it asks for."""
 
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,6 +13,7 @@ from workflow_scripts.settings.encoders import AdaptedEncoder, EncoderFromRuns, 
 from workflow_scripts.settings.extraction import Show
 from workflow_scripts.settings.grids import EXTRACTION, GridBlock, is_measured, paper_of
 from workflow_scripts.settings.study import Configuration, RunSettings, read_run
+from workflow_scripts.settings.workplace import Workplace, workplace_of
 
 
 @dataclass(frozen=True)
@@ -36,10 +36,15 @@ class Study:
         """Folder of the study's results below the working directory."""
         return f"results/{self.settings.name}"
 
+    @cached_property
+    def workplace(self) -> Workplace:
+        """Where its jobs find finished work, answers and local data."""
+        return workplace_of(**self.settings.model_dump(include={*Workplace.model_fields}))
+
     @property
     def data_root(self) -> Path | None:
         """The folder of local data."""
-        return data_root_of(self.settings.data_root)
+        return self.workplace.data_root
 
     @property
     def shows_extraction(self) -> bool:
@@ -163,9 +168,3 @@ class Study:
             starts = {one for name in pending for one in self.encoders[name].starts}
             pending = (self.encoders.keys() & starts) - found
         return found
-
-
-def data_root_of(named: object) -> Path | None:
-    """The folder of local data: the setting, or else the environment variable SEMBLANCE_DATA; ~ is a home folder."""
-    root = named or os.environ.get("SEMBLANCE_DATA")
-    return Path(str(root)).expanduser().absolute() if root else None

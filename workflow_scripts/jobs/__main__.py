@@ -27,7 +27,7 @@ def main(arguments: Sequence[str]) -> None:
     rank = os.environ.get("RANK")
     if rank is None and job.restore():  # the processes that share a training are started after this
         return
-    share_compiled()
+    share_compiled(job.workplace.cache)
     processes = call["settings"].get("training", {}).get("gpus", 1)
     if rank is None:
         asked = job.operational.get("gpu", 0)  # no more than Snakemake may give away at once

@@ -59,7 +59,7 @@ def compare(
 def compare_round_trips(job: Job) -> None:
     """Compare one part of a corpus with its round trips (rule compare_round_trips)."""
     settings = Comparison.parse(job.settings["similarity"], "round_trip.similarity")
-    folder = job.inputs["encoder"].parent
+    folder = job.input("encoder").parent
     readout = Pooling(kind="pooling", pooler="avg", layers=None)
     encoder = SentenceEncoder(load_backbone(folder), readout, head=False, head_at_test=False)
     tokenizer = load_tokenizer(folder)

@@ -30,11 +30,11 @@ def continue_mlm(job: Job) -> None:
     record = job.record(labels=[job.settings["adapt"]["label"]])
     folder = job.outputs["record"].parent
     device = prepare(training, settings.seed)
-    base = job.inputs["base"].parent
+    base = job.input("base").parent
     check_large(base)
     tokenizer = load_tokenizer(base)
     text = tokenise(
-        tokenizer, read_table(job.inputs["corpus"], SENTENCES)["sentence"].to_pylist(), training.max_tokens
+        tokenizer, read_table(job.input("corpus"), SENTENCES)["sentence"].to_pylist(), training.max_tokens
     )
     model = MaskedLanguageModel(_backbone(base, job.settings["adapt"])).to(device)
     sampler = Sampler(len(text), training.batch_size, settings.seed, training.last_batch)

@@ -14,10 +14,10 @@ from workflow_scripts.training.data import read_columns
 def encode_teacher(job: Job) -> None:
     """Load, encode, write."""
     settings = TeacherEncoding.parse(job.settings["teacher"], "teacher")
-    encoder, tokenizer = load_encoder(job.inputs["model"].parent)
+    encoder, tokenizer = load_encoder(job.input("model").parent)
     encoder.to(granted_device(1))  # which the rule asks for
     vectors_ND = encode(
-        encoder, tokenizer, read_columns(job.inputs["sentences"])["anchor"], settings.max_tokens
+        encoder, tokenizer, read_columns(job.input("sentences"))["anchor"], settings.max_tokens
     )
     count, width = vectors_ND.shape
     columns = [

@@ -4,7 +4,7 @@ import shutil
 
 from workflow_scripts.data.encoders import check_usable, locate
 from workflow_scripts.data.published import copy_files, published_labels
-from workflow_scripts.data.sources import check_planned, data_root
+from workflow_scripts.data.sources import SourcePlan, check_planned
 from workflow_scripts.models.arrival import check_encoder
 from workflow_scripts.provenance.artefacts import writing_model_folder
 from workflow_scripts.provenance.job import Job
@@ -15,9 +15,8 @@ def fetch_encoder(job: Job) -> None:
     """Find, copy, compare, write."""
     name = job.wildcards["encoder"]
     block = Fetch.parse(job.settings["encoder"], f"encoders.{name}")
-    origin, source = locate(name, block, data_root())
-    found = {given.path: given.sha256 for given in source.values()}
-    check_planned(f"encoders.{name}", job.settings["source"], found)
+    origin, source = locate(name, block, job.workplace.data_root)
+    check_planned(f"encoders.{name}", SourcePlan.parse(job.settings["source"], "source"), source.values())
     check_usable(origin)
     labels = [*published_labels(origin)]
     record = job.record(foreign=source, labels=[block.label])

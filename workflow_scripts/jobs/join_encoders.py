@@ -11,7 +11,7 @@ def join_encoders(job: Job) -> None:
     """Load, join, write."""
     method = load_method(job.settings["method"]["module"])
     config = read_method(job.settings["method"], "methods")
-    folders = [path.parent for path in job.many("encoder")]
+    folders = [path.parent for path in job.inputs("encoder")]
     encoders, tokenizers = zip(*(load_encoder(folder) for folder in folders), strict=True)
     encoder = method.build(config, encoders, tokenizers)
     record = job.record(labels=[*job.settings.get("labels", []), *config.labels])

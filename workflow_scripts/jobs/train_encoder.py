@@ -11,6 +11,7 @@ from workflow_scripts.models.probe import check_large
 from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.provenance.artefacts import read_table, write_table, writing_model_folder
 from workflow_scripts.provenance.job import Job
+from workflow_scripts.provenance.record import merged_labels
 from workflow_scripts.settings.methods import read_method
 from workflow_scripts.settings.training import Development, Training
 from workflow_scripts.training import ranks
@@ -35,12 +36,14 @@ def train_encoder(job: Job) -> None:
     method = load_method(job.settings["method"]["module"])
     config = read_method(job.settings["method"], f"methods ({job.wildcards['run']})")
     device = prepare(training, seed)
-    folders = [path.parent for path in job.many("encoder")]
+    folders = [path.parent for path in job.inputs("encoder")]
     for folder in folders:
         check_large(folder)
     tokenizer = shared_tokenizer(folders)
-    columns = read_columns(job.inputs["corpus"])
-    columns |= read_auxiliary(job.many("exemplars"), job.many("words"), job.settings["method"].get("words"))
+    columns = read_columns(job.input("corpus"))
+    columns |= read_auxiliary(
+        job.inputs("exemplars"), job.inputs("words"), job.settings["method"].get("words")
+    )
     rows = len(columns["anchor"])
     backbones = [load_backbone(folder, **config.overrides) for folder in folders]
     encoder = method.build(config, *backbones).to(device)
@@ -48,10 +51,10 @@ def train_encoder(job: Job) -> None:
     record = job.record(labels=[*job.settings.get("labels", []), *config.labels, *encoder.labels])
     place = job.outputs["record"].parent
     development = Development.parse(job.settings["development"], "development")
-    pairs = read_table(job.inputs["dev"], PAIRS)
+    pairs = read_table(job.input("dev"), PAIRS)
     checkpoints = place.with_name(f"{place.name}.checkpoints")
     sampler = Sampler(rows, training.batch_size, seed, training.last_batch)
-    teacher = read_teacher(job.many("teacher"), rows)
+    teacher = read_teacher(job.inputs("teacher"), rows)
     shapes = shapes_for(device, encoder, training.chunk)
     objective = method.Objective(
         config,
@@ -75,7 +78,7 @@ def train_encoder(job: Job) -> None:
         return
     objective.finish()
     labelled = record.model_copy(
-        update={"labels": sorted({*record.labels, *objective.findings(outcome.paths)})}
+        update={"labels": merged_labels(record.labels, objective.findings(outcome.paths))}
     )
     with writing_model_folder(place, labelled) as model:
         save_encoder(model, encoder.cpu(), tokenizer)

@@ -37,7 +37,7 @@ from transformers import PreTrainedModel
 from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.methods import contrastive
 from workflow_scripts.models.dropout import Masks
-from workflow_scripts.models.encoder import SentenceEncoder, hidden_states
+from workflow_scripts.models.encoder import SentenceEncoder, hidden_states, pooler_of
 from workflow_scripts.models.packed import packed, packs
 from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.settings.methods import DiffCSE as Config
@@ -64,13 +64,13 @@ class Discriminator(nn.Module):
     def __init__(self, backbone: PreTrainedModel) -> None:
         super().__init__()
         self.backbone = copy.deepcopy(backbone)
-        if getattr(self.backbone, "pooler", None) is not None:
-            self.backbone.pooler.requires_grad_(False)  # no part of this loss
+        if (pooler := pooler_of(self.backbone)) is not None:
+            pooler.requires_grad_(False)  # no part of this loss
         self.classifier = nn.Linear(backbone.config.hidden_size, 2)
         nn.init.normal_(self.classifier.weight, std=0.02)
         nn.init.zeros_(self.classifier.bias)
-        embeddings = getattr(self.backbone, "embeddings", None) or self.backbone.get_input_embeddings()
-        assert isinstance(embeddings, nn.Module)
+        words = self.backbone.get_input_embeddings()
+        embeddings = dict(self.backbone.named_children()).get("embeddings", words)
         embeddings.register_forward_hook(self._put_in)
         self._vectors_BD: Tensor | None = None
 

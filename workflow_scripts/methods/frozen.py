@@ -116,10 +116,10 @@ def other_pooling(config: Config, folder: Path) -> Iterator[str]:
 def pool_encoder(job: Job) -> None:
     """Make a run from an encoder without training, by adding only a readout (rule pool_encoder)."""
     config = Config.parse(job.settings["method"], "methods")
-    folder = job.inputs["encoder"].parent
+    folder = job.input("encoder").parent
     encoder, tokenizer = load(config, folder)
     set_mask_token(encoder, tokenizer, encoder.template)
-    for path in job.many("text"):
+    for path in job.inputs("text"):
         assert isinstance(encoder, SentenceEncoder) and config.whitening
         columns = read_columns(path).values()
         texts = [*dict.fromkeys(chain.from_iterable(zip(*columns, strict=True)))]

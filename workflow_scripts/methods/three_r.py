@@ -48,7 +48,8 @@ from transformers import PreTrainedModel
 
 from workflow_scripts.losses.reduction import Threshold, deviation, reduce
 from workflow_scripts.methods import contrastive, load_method
-from workflow_scripts.models.dropout import Keys, keyed, keys_of
+from workflow_scripts.models.contexts import Keys
+from workflow_scripts.models.dropout import keyed, keys_of
 from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder
 from workflow_scripts.models.packed import PLACES
 from workflow_scripts.models.tokens import TokenBatch, onto

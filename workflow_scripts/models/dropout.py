@@ -15,9 +15,8 @@ Shape suffixes: P passes, K places, N tokens, B sentences, H heads, Q query and 
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -26,6 +25,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.models.contexts import DRAWS, Draws, Keys
 from workflow_scripts.models.tokens import Packing
 
 T = TypeVar("T")
@@ -39,32 +39,11 @@ _GAMMA = 0x9E3779B97F4A7C15
 _FACTORS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1))
 
 
-class Keys(NamedTuple):
-    """Keys of a step's passes, 64 bits each, as int64; made on the host."""
-
-    passes_P: Tensor
-    places_PK: Tensor
-    """A key for each place of a packed encoder at which it drops values."""
-
-
 def keys_of(*numbers: int, passes: int = 8, places: int = 64) -> Keys:
     """Keys as a function of non-negative ``numbers``, such as seed and step."""
     pass_keys = [_hashed(*numbers, number) for number in range(passes)]
     place_keys = [[_signed(_hashed(key, place)) for place in range(places)] for key in pass_keys]
     return Keys(torch.tensor([_signed(key) for key in pass_keys]), torch.tensor(place_keys))
-
-
-@dataclass
-class _Draws:
-    """The current keys, the process that draws by them, and the number of passes that have begun."""
-
-    keys: Keys
-    rank: int = 0
-    ranks: int = 1
-    passes: int = 0
-
-
-_draws: list[_Draws] = []
 
 
 @contextmanager
@@ -76,18 +55,18 @@ def keyed(keys: Keys, rank: int = 0, ranks: int = 1) -> Iterator[None]:
         rank: Number of this process; its sentence i is number ``i * ranks + rank`` of the whole batch.
         ranks: Number of processes.
     """
-    _draws.append(_Draws(keys, rank, ranks))
+    DRAWS.append(Draws(keys, rank, ranks))
     try:
         yield
     finally:
-        _draws.pop()
+        DRAWS.pop()
 
 
-def _current() -> _Draws:
+def _current() -> Draws:
     """The keys of the innermost block; without one, new random keys, so that passes differ as in PyTorch's layers."""
-    if _draws:
-        return _draws[-1]
-    return _Draws(keys_of(int(torch.randint(1 << 62, ())), passes=1, places=256))
+    if DRAWS:
+        return DRAWS[-1]
+    return Draws(keys_of(int(torch.randint(1 << 62, ())), passes=1, places=256))
 
 
 def with_one_draw(read: Callable[[T], Tensor]) -> Callable[[T], Tensor]:
@@ -100,11 +79,11 @@ def with_one_draw(read: Callable[[T], Tensor]) -> Callable[[T], Tensor]:
 
     def repeatable(batch: T) -> Tensor:
         draws.passes = first
-        _draws.append(draws)
+        DRAWS.append(draws)
         try:
             return read(batch)
         finally:
-            _draws.pop()
+            DRAWS.pop()
 
     return repeatable
 

@@ -6,7 +6,7 @@ Shape suffixes: B sentences, T tokens, R width of the readout's vector, D width 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -25,7 +25,7 @@ from workflow_scripts.data.published import (
 from workflow_scripts.errors import ConfigError, DataError, Finding
 from workflow_scripts.models import TOKENISER_FILES
 from workflow_scripts.models.dropout import Masks, answering
-from workflow_scripts.models.packed import FAMILIES, packed, packs
+from workflow_scripts.models.packed import FAMILIES, entry_of, packed, packs
 from workflow_scripts.models.readouts import build_readout, draw_linear_layers
 from workflow_scripts.models.readouts.base import Reads
 from workflow_scripts.models.tokens import Packing, TokenBatch
@@ -134,10 +134,12 @@ class SentenceEncoder(TextEncoder):
             ConfigError: if the encoder has neither.
         """
         trained = self.head is not None and isinstance(self.head.activation, nn.Tanh)
-        pooler = self.head if trained else getattr(self.backbone, "pooler", None)
+        pooler = self.head if trained else pooler_of(self.backbone)
         if pooler is None:
             raise ConfigError("readout.pooler: cls: the encoder has no pooler. Take cls_before_pooler.")
-        return cast(nn.Linear, pooler.dense)
+        dense = pooler.get_submodule("dense")
+        assert isinstance(dense, nn.Linear)
+        return dense
 
     def forward(self, ids_BT: Tensor, mask_BT: Tensor, packing: Packing | None = None) -> Tensor:
         """Embed the tokens of a batch (``models.tokens.TokenBatch``); returns (B, D), not normalised."""
@@ -212,7 +214,7 @@ def hidden_states(
             attention_mask=attention_mask(backbone, batch),
             output_hidden_states=several,
             **({} if positions is None else {"position_ids": positions}),
-            **({"use_cache": False} if getattr(backbone.config, "use_cache", False) else {}),
+            **({"use_cache": False} if entry_of(backbone.config, "use_cache") else {}),
         )
     if several:
         states: tuple[Tensor, ...] = output.hidden_states
@@ -229,12 +231,12 @@ def attention_mask(backbone: PreTrainedModel, batch: TokenBatch) -> Tensor:
     all earlier ones.
     """
     config, mask_BT, length = backbone.config, batch.mask_BT, batch.mask_BT.shape[1]
-    known = config.model_type in FAMILIES or hasattr(backbone, "rotary_emb")
-    window = getattr(config, "sliding_window", None) or length
+    known = config.model_type in FAMILIES or "rotary_emb" in dict(backbone.named_children())
+    window = entry_of(config, "sliding_window") or length
     if not (mask_BT.is_cuda and known and config._attn_implementation == "sdpa" and length <= window):
         return mask_BT
     mask_B1TT = mask_BT.bool()[:, None, None].expand(-1, -1, length, -1)
-    is_causal = any(getattr(module, "is_causal", False) for module in backbone.modules())
+    is_causal = any(vars(module).get("is_causal") for module in backbone.modules())
     return mask_B1TT.tril() if is_causal else mask_B1TT
 
 
@@ -287,7 +289,7 @@ def load_backbone(
     check_whole(folder, model, loading)
     if loading["missing_keys"]:
         model.pooler = None
-    if not getattr(model.config, "is_causal", True):
+    if entry_of(model.config, "is_causal") is False:
         attend_both_ways(model)
     if dropout is not None and dropout_rates(model) | {0.0} != {0.0, dropout}:
         rates = ", ".join(f"{rate:g}" for rate in sorted(dropout_rates(model))) or "nothing"
@@ -332,7 +334,7 @@ def check_whole(folder: Path, encoder: PreTrainedModel, loading: Mapping[str, It
 def attend_both_ways(model: nn.Module) -> None:
     """Switch off the causal flag of a decoder's layers, which takes effect in batches without padding."""
     for module in model.modules():
-        if hasattr(module, "is_causal"):
+        if "is_causal" in vars(module):
             setattr(module, "is_causal", False)  # noqa: B010  (torch types attributes as tensors or modules)
 
 
@@ -348,9 +350,14 @@ def dropout_rates(backbone: nn.Module) -> set[float]:
     }
 
 
+def pooler_of(backbone: PreTrainedModel) -> nn.Module | None:
+    """The pooler of an encoder; None if it has none."""
+    return dict(backbone.named_children()).get("pooler")
+
+
 def max_position_embeddings(backbone: PreTrainedModel) -> int | None:
     """Number of tokens for which the encoder has position embeddings; None for rotary ones, which have no limit."""
-    positions = getattr(getattr(backbone, "embeddings", None), "position_embeddings", None)
+    positions = _position_embeddings(backbone)
     return None if positions is None else len(positions.weight) - position_offset(backbone)
 
 
@@ -358,16 +365,23 @@ def longest_sentence(backbone: PreTrainedModel, tokenizer: PreTrainedTokenizerBa
     """Maximum number of tokens of a sentence: as many as the encoder has positions and the tokeniser allows."""
     positions = max_position_embeddings(backbone)
     if positions is None:  # not every configuration has a maximum, and XLNet's is -1
-        positions = getattr(backbone.config, "max_position_embeddings", None)
+        positions = entry_of(backbone.config, "max_position_embeddings")
     length = int(tokenizer.model_max_length)
     return min(length, positions) if positions and positions > 0 else length
 
 
 def position_offset(backbone: PreTrainedModel) -> int:
     """The position id of a first token: 0, or in RoBERTa one more than the id of padding."""
-    positions = getattr(getattr(backbone, "embeddings", None), "position_embeddings", None)
-    padding = getattr(positions, "padding_idx", None)
-    return 0 if padding is None else int(padding) + 1
+    positions = _position_embeddings(backbone)
+    return 0 if positions is None or positions.padding_idx is None else positions.padding_idx + 1
+
+
+def _position_embeddings(backbone: PreTrainedModel) -> Any:
+    """The embeddings of positions, an ``nn.Embedding``; None for encoders without, as with rotary positions."""
+    try:
+        return backbone.get_submodule("embeddings.position_embeddings")
+    except AttributeError:
+        return None
 
 
 def check_length(backbone: PreTrainedModel, ids_BT: Tensor) -> None:

@@ -23,8 +23,9 @@ import torch
 import torch._functorch.config as functorch_config
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
-from transformers import PreTrainedModel
+from transformers import PretrainedConfig, PreTrainedModel
 
+from workflow_scripts.models.contexts import COMPILER_FAILURES, COMPILING, UNPACKED
 from workflow_scripts.models.devices import first_line
 from workflow_scripts.models.dropout import Masks
 from workflow_scripts.models.readouts.base import Reads
@@ -36,19 +37,15 @@ PLACES = 4
 """Places of dropout in each layer: embeddings (in the first layer only), attention weights, and both sums."""
 _ATTENTION, _PROJECTED, _FED = 0, 1, 2  # indices of a layer's own places, which begin with place 1
 
-_unpacked: list[bool] = []
-_compiling: list[bool] = []
-_failures: list[str] = []  # reasons for which nothing is compiled any more
-
 
 @contextmanager
 def unpacked() -> Iterator[None]:
     """A block in which Transformers computes all models, so that hooks on layers get complete outputs."""
-    _unpacked.append(True)
+    UNPACKED.append(True)
     try:
         yield
     finally:
-        _unpacked.pop()
+        UNPACKED.pop()
 
 
 @contextmanager
@@ -57,26 +54,26 @@ def compiled() -> Iterator[None]:
 
     If a compilation fails, all work goes on without, after one line.
     """
-    _compiling.append(True)
+    COMPILING.append(True)
     try:
         yield
     finally:
-        _compiling.pop()
+        COMPILING.pop()
 
 
 def can_compile() -> bool:
     """Whether layers can be compiled: if there are a C compiler and Python's headers, for Triton builds its driver."""
-    if not _failures:
+    if not COMPILER_FAILURES:
         names = [os.environ["CC"]] if "CC" in os.environ else ["gcc", "clang"]
         if not any(map(shutil.which, names)):
             _give_up(f"no C compiler: {' or '.join(names)} is not installed")
         elif not (header := Path(sysconfig.get_paths()["include"], "Python.h")).exists():
             _give_up(f"no headers of Python: {header} is missing")
-    return not _failures
+    return not COMPILER_FAILURES
 
 
 def _give_up(reason: str) -> None:
-    _failures.append(reason)
+    COMPILER_FAILURES.append(reason)
     print(f"layers are not compiled: {reason}. The work goes on without, and takes longer.", file=sys.stderr)  # noqa: T201
 
 
@@ -89,7 +86,7 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _called(function: Callable[..., T], *arguments: Any) -> T:
     """Call a function of a layer, compiled inside ``compiled``."""
-    if not _compiling or _failures:
+    if not COMPILING or COMPILER_FAILURES:
         return function(*arguments)
     try:
         result: T = _compile(function)(*arguments)
@@ -101,10 +98,15 @@ def _called(function: Callable[..., T], *arguments: Any) -> T:
         return function(*arguments)
 
 
+def entry_of(config: PretrainedConfig, name: str) -> Any:
+    """An entry of a model's configuration, which not all architectures have; None without it."""
+    return getattr(config, name, None)
+
+
 def packs(backbone: Any) -> bool:
     """Whether the model can run on packed tokens: not with adapters, or with weights in half precision."""
     family = FAMILIES.get(backbone.config.model_type)
-    if _unpacked or not family or getattr(backbone.config, "is_decoder", False):
+    if UNPACKED or not family or entry_of(backbone.config, "is_decoder"):
         return False
     maps = [linear for layer in backbone.encoder.layer for linear in family.parts(layer).maps]
     return all(type(linear) is nn.Linear and linear.weight.dtype.itemsize >= 4 for linear in maps)

@@ -26,6 +26,7 @@ from workflow_scripts.models.encoder import (
     load_tokenizer,
     longest_sentence,
 )
+from workflow_scripts.models.packed import entry_of
 from workflow_scripts.models.readouts.base import weighted_mean
 from workflow_scripts.models.tokens import tokenise
 
@@ -137,7 +138,7 @@ def _transformers(folder: Path, longest: int) -> Read:
     place, options = encoder_folder(folder), {"local_files_only": True, "trust_remote_code": False}
     tokenizer = AutoTokenizer.from_pretrained(place, **options)
     model: Any = AutoModel.from_pretrained(place, dtype="float32", use_safetensors=True, **options).eval()
-    if not getattr(model.config, "is_causal", True):
+    if entry_of(model.config, "is_causal") is False:
         attend_both_ways(model)
 
     def read(sentences: Sequence[str]) -> Vectors:

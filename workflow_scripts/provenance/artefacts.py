@@ -31,7 +31,15 @@ import pyarrow.parquet as pq
 from workflow_scripts.errors import DataError, how_to_make, how_to_repair
 from workflow_scripts.provenance.closure import check_code
 from workflow_scripts.provenance.key import canonical
-from workflow_scripts.provenance.record import Input, Record, current_origin, sha256_of
+from workflow_scripts.provenance.record import (
+    Input,
+    Label,
+    Record,
+    as_list,
+    current_origin,
+    merged_labels,
+    sha256_of,
+)
 
 RECORD_KEY = "semblance.record"
 RECORD_FILE = "record.json"
@@ -55,33 +63,35 @@ def job_record(
     rule: str,
     *,
     settings: Mapping[str, Any],
-    inputs: Mapping[str, Path],
+    inputs: Mapping[str, Path | list[Path]],
     outputs: Iterable[Path],
     wildcards: Mapping[str, str] = _NONE,
     meaning: Mapping[str, str] = _NONE,
     versions: Mapping[str, str] = _NONE,
     foreign: Mapping[str, Input] = _NONE,
-    labels: Iterable[str] = (),
+    labels: Iterable[Label | str] = (),
 ) -> Record:
     """The record of a job, with its key; labels of the inputs are inherited.
 
     Args:
         rule: Name of the rule.
         settings: The job's slice of the configuration.
-        inputs: Role to artefact; a model folder stands for its record.
+        inputs: Role to artefact, or to a list of them; a model folder stands for its record.
         outputs: Every artefact the job writes.
         wildcards: Values that distinguish this job from others of its rule.
         meaning: Hashes of the syntax trees of its code, by file.
         versions: Versions of packages that can change its numbers.
         foreign: Role to a source from outside the pipeline (a package's file, a Hub revision).
-        labels: Substitutions made by this job itself.
+        labels: Substitutions made by this job itself, and gaps.
 
     Raises:
         DataError: if an input is missing, damaged, or written for another path.
     """
-    used = {role: Input(path=path.as_posix(), sha256=identity(path)) for role, path in inputs.items()}
-    records = filter(None, map(_record_in_place, inputs.values()))
-    inherited = {label for record in records for label in record.labels}
+    used = {
+        role: [_input(path) for path in given] if isinstance(given, list) else _input(given)
+        for role, given in inputs.items()
+    }
+    records = [_record_in_place(path) for given in inputs.values() for path in as_list(given)]
     made = Record(
         rule=rule,
         key="",
@@ -91,10 +101,14 @@ def job_record(
         packages=dict(versions),
         inputs=used | dict(foreign),
         outputs=sorted(path.as_posix() for path in outputs),
-        labels=sorted(inherited.union(labels)),
+        labels=merged_labels(labels, *(record.labels for record in records if record)),
         origin=current_origin(),
     )
     return made.model_copy(update={"key": made.recomputed_key()})
+
+
+def _input(path: Path) -> Input:
+    return Input(path=path.as_posix(), sha256=identity(path))
 
 
 def identity(path: Path) -> str:
@@ -131,7 +145,7 @@ def _check_unchanged(record: Record) -> None:
         DataError: naming the first file that has changed.
     """
     check_code(record.meaning)
-    for source in record.inner.values():
+    for source in record.inner_files:
         path = Path(source.path)
         if not path.exists() or identity(path) != source.sha256:
             raise DataError(f"{path}: changed while this job was running. Run the job again.")
@@ -194,12 +208,12 @@ def _mapped(path: Path) -> Iterator[mmap]:
         yield content
 
 
-def content_identity(path: Path, labels: Iterable[str]) -> str:
+def content_identity(path: Path, labels: Iterable[Label]) -> str:
     """The identity of an artefact: the hash of its contents without the record, and of the labels it passes on.
 
     The contents of a table are its schema and pages, without the footer, and those of a folder the hashes of its files.
     """
-    sha = hashlib.sha256(json.dumps(list(labels)).encode())
+    sha = hashlib.sha256(json.dumps([*map(str, labels)]).encode())
     if ".parquet" in path.suffixes:  # a temporary has one more
         sha.update(pq.read_schema(path).remove_metadata().serialize())
         with _mapped(path) as content, memoryview(content) as whole:
@@ -220,7 +234,7 @@ def _digest(path: Path, seal: Seal) -> str:
         return hashlib.sha256(content).hexdigest()
 
 
-def _sign(path: Path, labels: Iterable[str]) -> None:
+def _sign(path: Path, labels: Iterable[Label]) -> None:
     """Write identity and checksum into a file's seal."""
     blank = read_seal(path)
     assert blank is not None, path
@@ -258,7 +272,7 @@ def _naming_a_full_disk(path: Path) -> Iterator[None]:
     except Exception as error:
         rust = re.search(r"\(os error (\d+)\)", str(error))  # safetensors raises its own class of error
         number = error.errno if isinstance(error, OSError) else int(rust[1]) if rust else None
-        if number not in _DISK_IS_FULL or getattr(error, "filename", None):
+        if number not in _DISK_IS_FULL or (isinstance(error, OSError) and error.filename):
             raise
         raise OSError(number, os.strerror(number), str(path)) from error
 
@@ -362,7 +376,7 @@ def writing_model_folder(folder: Path, record: Record, labels: Sequence[str] = (
         _check_unchanged(record)
         files = sorted(path for path in temporary.rglob("*") if path.is_file())
         hashes = {path.relative_to(temporary).as_posix(): sha256_of(path) for path in files}
-        update = {"files": hashes, "labels": sorted({*record.labels, *labels})}
+        update = {"files": hashes, "labels": merged_labels(record.labels, labels)}
         _write_record_file(temporary / RECORD_FILE, record.model_copy(update=update))
         for path in files:
             path.chmod(temporary.stat().st_mode & 0o666)  # safetensors makes them readable for the owner only

@@ -22,15 +22,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
+from typing import NamedTuple
 from uuid import uuid4
 
 from workflow_scripts.provenance.artefacts import TEMPORARY, claimed, put_in_place
 from workflow_scripts.provenance.key import is_key
 from workflow_scripts.provenance.record import sha256_of
 
-FOLDER, GIGABYTES = "SEMBLANCE_CACHE", "SEMBLANCE_CACHE_GIGABYTES"
-"""Environment variables with the folder of the cache and its largest size, from the settings ``cache`` and
-``cache_gigabytes``; without a folder, nothing is cached."""
 _GIGABYTE = 10**9
 _LIST = "entry.json"
 _LEFT_BEHIND = re.compile(rf"\.[0-9a-f]{{32}}{re.escape(TEMPORARY)}")
@@ -45,12 +43,14 @@ COMPILERS = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"
 """Variables by which PyTorch's compilers find what they have compiled, and folders of it."""
 
 
-def share_compiled() -> None:
+def share_compiled(folder: Path | None) -> None:
     """Keep what PyTorch compiles for a GPU beside the cache, for later jobs on any node; else each node compiles anew.
 
     What lies there is run. So the folder is this user's own, even if others share the cache.
+
+    Args:
+        folder: Of the cache, if there is one.
     """
-    folder = os.environ.get(FOLDER)
     if not folder or not Path("/dev/nvidiactl").exists():  # nothing is compiled without a GPU
         return
     own = Path(f"{folder}.compiled-{os.getuid()}").absolute()
@@ -62,56 +62,61 @@ def share_compiled() -> None:
                 os.environ.setdefault(name, str(own / place))
 
 
-def entry_folder(key: str) -> Path | None:
-    """The folder of an entry, whether it exists or not; None without a cache."""
-    folder = os.environ.get(FOLDER)
-    return Path(folder, key[:2], key) if folder else None
+class Cache(NamedTuple):
+    """The cache of a study."""
 
+    folder: Path | None
+    """None: nothing is cached."""
+    gigabytes: float
+    """Maximum size."""
 
-def restore(key: str, files: Mapping[str, Path]) -> bool:
-    """Restore the files and folders of an entry, each by one rename; returns False if there is no intact entry.
+    def entry_folder(self, key: str) -> Path | None:
+        """Return the folder of an entry, whether it exists or not; None without a cache."""
+        return self.folder / key[:2] / key if self.folder else None
 
-    Args:
-        key: Hash of everything that decides the contents of the files.
-        files: Path of each file or folder, by its name in the entry.
-    """
-    entry = entry_folder(key)
-    if entry is None:
-        return False
-    with _printing_errors(entry, "not read, and its work is done again"), ExitStack() as stack:
-        if not entry.exists():
+    def restore(self, key: str, files: Mapping[str, Path]) -> bool:
+        """Restore the files and folders of an entry, each by one rename; returns False if there is no intact entry.
+
+        Args:
+            key: Hash of everything that decides the contents of the files.
+            files: Path of each file or folder, by its name in the entry.
+        """
+        entry = self.entry_folder(key)
+        if entry is None:
             return False
-        staged = {name: stack.enter_context(claimed(path, _make_later)) for name, path in files.items()}
-        try:
-            for name, temporary in staged.items():
-                _share(entry / name, temporary)
-            intact = _read_list(entry) == _entry_list(key, staged)
-        except _DAMAGED:
-            intact = False
-        if intact:
-            for name, path in files.items():
-                put_in_place(staged[name], path)
-            with suppress(OSError):  # another job has deleted the entry, or another user owns it
-                os.utime(entry)
-            return True
-        if entry.exists():  # else another job has deleted it to make room
-            print(f"{entry}: damaged; the entry is deleted, and its work is done again.")  # noqa: T201
-            _remove(entry)
-    return False
+        with _printing_errors(entry, "not read, and its work is done again"), ExitStack() as stack:
+            if not entry.exists():
+                return False
+            staged = {name: stack.enter_context(claimed(path, _make_later)) for name, path in files.items()}
+            try:
+                for name, temporary in staged.items():
+                    _share(entry / name, temporary)
+                intact = _read_list(entry) == _entry_list(key, staged)
+            except _DAMAGED:
+                intact = False
+            if intact:
+                for name, path in files.items():
+                    put_in_place(staged[name], path)
+                with suppress(OSError):  # another job has deleted the entry, or another user owns it
+                    os.utime(entry)
+                return True
+            if entry.exists():  # else another job has deleted it to make room
+                print(f"{entry}: damaged; the entry is deleted, and its work is done again.")  # noqa: T201
+                _remove(entry)
+        return False
 
-
-def put(key: str, files: Mapping[str, Path]) -> None:
-    """Cache files and folders under a key, and make room; an error only loses the entry."""
-    entry = entry_folder(key)
-    if entry is None:
-        return
-    with _printing_errors(entry, "not cached"):
-        if not entry.exists():
-            size = _add(entry, key, files)
-            limit = float(os.environ[GIGABYTES]) * _GIGABYTE
-            draw = int(key[:8], 16) / 16**8  # uniform from 0 to 1, and the same in every run
-            if draw < _ROUNDS * size / limit:
-                _make_room(entry.parent.parent, limit)
+    def put(self, key: str, files: Mapping[str, Path]) -> None:
+        """Cache files and folders under a key, and make room; an error only loses the entry."""
+        entry = self.entry_folder(key)
+        if entry is None:
+            return
+        with _printing_errors(entry, "not cached"):
+            if not entry.exists():
+                size = _add(entry, key, files)
+                limit = self.gigabytes * _GIGABYTE
+                draw = int(key[:8], 16) / 16**8  # uniform from 0 to 1, and the same in every run
+                if draw < _ROUNDS * size / limit:
+                    _make_room(entry.parent.parent, limit)
 
 
 @contextmanager

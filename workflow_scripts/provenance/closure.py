@@ -21,6 +21,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from workflow_scripts.errors import ConfigError, DataError
 
@@ -50,9 +51,6 @@ UNKEYED_PACKAGES = {
 }
 """Distributions that decide no number: they fetch bytes whose hash is checked, retry, start threads, check types or
 show progress. Every other imported distribution is assumed to matter."""
-read_before: dict[str, tuple[str, list[str], dict[str, tuple[str, list[str]]]]] = {}
-"""sha256 of a source to its meaning, the names that it imports and, if it counts by definition, these: parsing is nine
-tenths of finding a closure, so ``graph.code_lists`` keeps this from process to process."""
 COMPUTES_WITH = {
     "adjustText": ("matplotlib", "numpy", "scipy"),
     "datasets": ("pyarrow",),
@@ -65,6 +63,54 @@ COMPUTES_WITH = {
     "transformers": ("numpy", "safetensors", "tokenizers"),
 }
 """Distributions that others compute with, though the code may import them nowhere."""
+
+
+class Source(NamedTuple):
+    """A parsed source."""
+
+    meaning: str
+    """Hash of what Python runs."""
+    imports: list[str]
+    """Names that it imports, with a dot before those of its own package."""
+    definitions: dict[str, tuple[str, list[str]]]
+    """Of a module that counts by definition: the meaning of each, and the names that it uses."""
+
+
+class ParsedSources:
+    """Sources by the hash of their bytes.
+
+    Parsing is nine tenths of finding a closure, so ``graph.code_lists`` keeps what is parsed from process to process.
+    """
+
+    def __init__(self) -> None:
+        self._by_hash: dict[str, Source] = {}
+        self.has_new = False
+        """Whether a source was parsed that the last note does not have."""
+
+    def recall(self, note: Mapping[str, Any]) -> None:
+        """Take over what another process has noted."""
+        self._by_hash |= {sha256: Source(*values) for sha256, values in note.items()}
+
+    def note(self) -> dict[str, Source]:
+        """Return everything that is parsed, for the note."""
+        self.has_new = False
+        return self._by_hash
+
+    def parse(self, source: bytes, path: Path) -> Source:
+        """Return the parsed source of a file of this package."""
+        sha256 = hashlib.sha256(source).hexdigest()
+        if sha256 not in self._by_hash:
+            tree = ast.parse(source)
+            imports = sorted(_imports(tree, path))
+            by_definition = path.relative_to(ROOT).as_posix().startswith(BY_DEFINITION)
+            definitions = _definitions(ast.parse(source)) if by_definition else {}  # which it changes
+            self._by_hash[sha256] = Source(_tree_meaning(tree), imports, definitions)
+            self.has_new = True
+        return self._by_hash[sha256]
+
+
+SOURCES = ParsedSources()
+"""Of this process."""
 
 
 def code_files(*modules: str) -> list[str]:
@@ -91,7 +137,7 @@ def meanings(*modules: str) -> dict[str, str]:
     files = code_files(*modules)
     keyed = [file for file in files if file not in UNKEYED_FILES and not file.startswith(BY_DEFINITION)]
     named = {name for file in keyed for name in _imported_names(ROOT / file)}
-    whole = {file: _read(ROOT / file)[0] for file in keyed}
+    whole = {file: _read(ROOT / file).meaning for file in keyed}
     return whole | _definition_meanings(named | {f"{PACKAGE.name}.{module}" for module in modules})
 
 
@@ -103,7 +149,7 @@ def _definition_meanings(names: set[str]) -> dict[str, str]:
         unit = pending.pop()
         if unit not in found:
             file, _, name = unit.partition(":")
-            found[unit], used = _read(ROOT / file)[2][name]
+            found[unit], used = _read(ROOT / file).definitions[name]
             own = file.removesuffix(".py").replace("/", ".")
             pending.extend(unit for one in used for unit in _units(one if "." in one else f"{own}.{one}"))
     return found
@@ -115,7 +161,7 @@ def _units(name: str) -> tuple[str, ...]:
     module, _, own = name.replace(".", "/").rpartition("/")
     for file, names in ((f"{module}/{own}.py", None), (f"{module}.py", own)):
         if file.startswith(BY_DEFINITION) and (ROOT / file).exists():
-            return tuple(f"{file}:{one}" for one in _read(ROOT / file)[2] if names in (None, one))
+            return tuple(f"{file}:{one}" for one in _read(ROOT / file).definitions if names in (None, one))
     return ()
 
 
@@ -169,16 +215,18 @@ def check_code(meaning: Mapping[str, str]) -> None:
 def meaning_in(source: bytes, file: str) -> str | None:
     """Meaning of a file or of a definition in it, if ``source`` is its text; None without such a definition."""
     path, _, name = file.partition(":")
-    whole, _, definitions = _read_source(source, ROOT / path)
-    return definitions[name][0] if name in definitions else None if name else whole
+    parsed = SOURCES.parse(source, ROOT / path)
+    if not name:
+        return parsed.meaning
+    return parsed.definitions[name][0] if name in parsed.definitions else None
 
 
 def _tree_meaning(tree: ast.AST) -> str:
     """Hash what Python runs: a syntax tree without positions, docstrings and other bare strings."""
     for node in ast.walk(tree):
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(node, name, None)
-            if isinstance(block, list):  # the body of a lambda is an expression
+        for name, block in ast.iter_fields(node):
+            # The body of a lambda is an expression.
+            if name in ("body", "orelse", "finalbody") and isinstance(block, list):
                 block[:] = [statement for statement in block if not _is_bare_string(statement)]
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest()
 
@@ -204,7 +252,7 @@ def _definitions(tree: ast.Module) -> dict[str, tuple[str, list[str]]]:
     found = {}
     for name, statement in defined.items():
         if isinstance(statement, ast.ClassDef):
-            statement.body = [one for one in statement.body if getattr(one, "name", "") not in REFUSING]
+            statement.body = [one for one in statement.body if not _refuses(one)]
         words = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)} - {name}
         tells_apart = any(
             isinstance(node, ast.keyword) and node.arg == "discriminator" for node in ast.walk(statement)
@@ -214,11 +262,19 @@ def _definitions(tree: ast.Module) -> dict[str, tuple[str, list[str]]]:
     return found
 
 
+def _refuses(statement: ast.stmt) -> bool:
+    """Return whether a statement of a class only refuses values."""
+    return isinstance(statement, ast.FunctionDef) and statement.name in REFUSING
+
+
 def _defined_by(statement: ast.stmt) -> list[str]:
     if isinstance(statement, ast.ClassDef | ast.FunctionDef):
         return [statement.name]
-    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-    return [target.id for target in targets if isinstance(target, ast.Name)]
+    if isinstance(statement, ast.Assign):
+        return [target.id for target in statement.targets if isinstance(target, ast.Name)]
+    if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+        return [statement.target.id]
+    return []
 
 
 class _Behaviour(ast.NodeTransformer):
@@ -241,20 +297,9 @@ class _Behaviour(ast.NodeTransformer):
 
 
 @cache
-def _read(path: Path) -> tuple[str, list[str], dict[str, tuple[str, list[str]]]]:
-    """Meaning of a source, the names that it imports, with a dot before those of its own package, and definitions."""
-    return _read_source(path.read_bytes(), path)
-
-
-def _read_source(source: bytes, path: Path) -> tuple[str, list[str], dict[str, tuple[str, list[str]]]]:
-    sha = hashlib.sha256(source).hexdigest()
-    if sha not in read_before:
-        tree = ast.parse(source)
-        imports = sorted(_imports(tree, path))
-        by_definition = path.relative_to(ROOT).as_posix().startswith(BY_DEFINITION)
-        definitions = _definitions(ast.parse(source)) if by_definition else {}  # which it changes
-        read_before[sha] = (_tree_meaning(tree), imports, definitions)
-    return read_before[sha]
+def _read(path: Path) -> Source:
+    """Return the parsed source at ``path``; a process reads each file once."""
+    return SOURCES.parse(path.read_bytes(), path)
 
 
 _distributions = cache(packages_distributions)
@@ -297,7 +342,7 @@ def _files(name: str) -> tuple[Path, ...]:
 def _imported_names(path: Path) -> frozenset[str]:
     """Dotted names that the module at ``path`` imports."""
     package = ".".join(path.relative_to(ROOT).parent.parts)
-    return frozenset(f"{package}{name}" if name.startswith(".") else name for name in _read(path)[1])
+    return frozenset(f"{package}{name}" if name.startswith(".") else name for name in _read(path).imports)
 
 
 def _imports(tree: ast.Module, path: Path) -> Iterator[str]:

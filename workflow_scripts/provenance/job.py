@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance import cache
 from workflow_scripts.provenance.artefacts import (
     RECORD_FILE,
     give_record,
@@ -24,6 +23,7 @@ from workflow_scripts.provenance.artefacts import (
     read_table,
     write_table,
 )
+from workflow_scripts.provenance.cache import Cache
 from workflow_scripts.provenance.closure import (
     COLUMNS,
     PACKAGE,
@@ -33,7 +33,8 @@ from workflow_scripts.provenance.closure import (
     check_code,
     check_packages,
 )
-from workflow_scripts.provenance.record import Input, Record, current_origin
+from workflow_scripts.provenance.record import Input, Label, Record, as_list, current_origin, merged_labels
+from workflow_scripts.settings.workplace import Workplace
 
 TIMINGS = ("times",)
 """Roles of outputs with times, which are not artefacts because they differ from run to run."""
@@ -44,11 +45,13 @@ class Job(NamedTuple):
 
     start: Record
     """The record of its artefacts before the job begins."""
-    inputs: dict[str, Path]
-    """Paths by role, or by role and path if the role may have several files."""
+    input_files: Mapping[str, list[Path]]
+    """Paths by role, in the order of the rule."""
     outputs: dict[str, Path]
     operational: dict[str, Any]
     """Settings that decide no result (``config.OPERATIONAL``), and are not in the key."""
+    workplace: Workplace
+    """Where it finds finished work, answers and local data."""
     failed: dict[str, str]
     """Parts that failed, with reasons; if there are any, the outputs are not cached."""
     cached: bool = True
@@ -88,21 +91,26 @@ class Job(NamedTuple):
             role: path.parent if path.name == RECORD_FILE else path for role, path in self.outputs.items()
         }
 
+    @property
+    def cache(self) -> Cache:
+        """The cache of finished work."""
+        return Cache(self.workplace.cache, self.workplace.cache_gigabytes)
+
     def restore(self) -> bool:
         """Restore the outputs of an earlier job with the same key; returns False if they are not cached."""
-        if not self.cached or not cache.restore(self.cache_key, self._outputs):
+        if not self.cached or not self.cache.restore(self.cache_key, self._outputs):
             return False
         if self.portable:
             for path in self.artefacts:
                 give_record(path, self.start)
-        entry = cache.entry_folder(self.cache_key)
+        entry = self.cache.entry_folder(self.cache_key)
         print(f"{self.rule}: restored from {entry}; delete this entry to run the job again")  # noqa: T201
         return True
 
     def keep(self) -> None:
         """Cache all outputs, unless a part of the job failed."""
         if self.cached and not self.failed:
-            cache.put(self.cache_key, self._outputs)
+            self.cache.put(self.cache_key, self._outputs)
 
     @property
     def cache_key(self) -> str:
@@ -110,52 +118,55 @@ class Job(NamedTuple):
         return cache_key(self.start, portable=self.portable)
 
     def record(
-        self, *, foreign: Mapping[str, Input] | None = None, labels: Sequence[str | None] = ()
+        self, *, foreign: Mapping[str, Input] | None = None, labels: Sequence[Label | str | None] = ()
     ) -> Record:
         """The record of every artefact this job writes.
 
         Args:
             foreign: Role to a source from outside the pipeline (a package's file, a Hub revision).
-            labels: Substitutions made by this job itself; None and empty labels are skipped. Labels of inputs are
-                inherited.
+            labels: Substitutions made by this job itself, as texts, and gaps; None and empty texts are skipped. Labels
+                of inputs are inherited.
         """
         more = {
             "inputs": self.start.inputs | dict(foreign or {}),
-            "labels": sorted({*self.start.labels, *filter(None, labels)}),
+            "labels": merged_labels(self.start.labels, labels),
             "origin": current_origin(),
         }
         return self.start.model_copy(update=more)
 
     def read(self, role: str, schema: Any, names: list[str] | None = None) -> Any:
         """The table of an input, verified (``artefacts.read_table``): all columns of ``schema``, or those named."""
-        return read_table(self.inputs[role], schema, names)
+        return read_table(self.input(role), schema, names)
 
     def write(
         self,
         tables: Mapping[str, Any],
         *,
         foreign: Mapping[str, Input] | None = None,
-        labels: Sequence[str | None] = (),
+        labels: Sequence[Label | str | None] = (),
     ) -> None:
         """Write tables by the roles of their outputs, all with the record of this job."""
         record = self.record(foreign=foreign, labels=labels)
         for role, table in tables.items():
             write_table(self.outputs[role], table, record)
 
-    def many(self, role: str) -> list[Path]:
-        """All files of an input role, in the order of the rule."""
-        return [path for name, path in self.inputs.items() if name.partition("/")[0] == role]
+    def input(self, role: str) -> Path:
+        """Return the file of an input role that has exactly one."""
+        (path,) = self.input_files[role]
+        return path
+
+    def inputs(self, role: str) -> list[Path]:
+        """Return all files of an input role, in the order of the rule; none if the job has no such role."""
+        return self.input_files.get(role, [])
 
 
-def by_name(roles: Mapping[str, str | Sequence[str]]) -> dict[str, Path]:
-    """Files of a call by role, or by role and path if the role has a list of files."""
-    named: dict[str, Path] = {}
-    for role, paths in roles.items():
-        if isinstance(paths, str):
-            named[role] = Path(paths)
-        else:
-            named |= {f"{role}/{path}": Path(path) for path in paths}
-    return named
+def paths_by_role(roles: Mapping[str, str | Sequence[str]]) -> dict[str, Path | list[Path]]:
+    """Return the input files of a call by role; a role without files is left out."""
+    return {
+        role: Path(paths) if isinstance(paths, str) else [Path(path) for path in dict.fromkeys(paths)]
+        for role, paths in roles.items()
+        if paths
+    }
 
 
 def begin(rule: str, call: Mapping[str, Any]) -> Job:
@@ -167,8 +178,9 @@ def begin(rule: str, call: Mapping[str, Any]) -> Job:
     """
     _acquire_job_lock()
     files = call["files"]
-    inputs, outputs = by_name(files["inputs"]), by_name(files["outputs"])
-    meaning = json.loads(inputs.pop("code").read_text("utf-8"))
+    inputs = paths_by_role({role: paths for role, paths in files["inputs"].items() if role != "code"})
+    outputs = {role: Path(path) for role, path in files["outputs"].items()}
+    meaning = json.loads(Path(files["inputs"]["code"]).read_text("utf-8"))
     check_code(meaning)
     check_packages(call["packages"])
     start = job_record(
@@ -180,7 +192,10 @@ def begin(rule: str, call: Mapping[str, Any]) -> Job:
         meaning=meaning,
         versions=call["packages"],
     )
-    return Job(start, inputs, outputs, files["operational"], {}, call["cached"], call["portable"])
+    by_role = {role: as_list(paths) for role, paths in inputs.items()}
+    operational = dict(files["operational"])
+    workplace = Workplace.parse(operational.pop("workplace"), "workplace")
+    return Job(start, by_role, outputs, operational, workplace, {}, call["cached"], call["portable"])
 
 
 def check_loaded(files: Iterable[str]) -> None:
@@ -197,11 +212,12 @@ def check_loaded(files: Iterable[str]) -> None:
 
 def cache_key(record: Record, *, portable: bool) -> str:
     """Return the key of a job's outputs in the cache: the job's key without paths, and, unless portable, all paths."""
-    inner = record.inner.items()
+    by_role = {role: as_list(given) for role, given in record.inner.items()}
     identities = {
-        f"{role.partition('/')[0]}/{number}": source.sha256 for number, (role, source) in enumerate(inner)
+        role: {str(number): file.sha256 for number, file in enumerate(files)}
+        for role, files in by_role.items()
     }
-    paths = [] if portable else [record.outputs, [source.path for _, source in inner]]
+    paths = [] if portable else [record.outputs, [file.path for file in record.inner_files]]
     return hashlib.sha256(json.dumps([record.key_with(identities), *paths]).encode()).hexdigest()
 
 

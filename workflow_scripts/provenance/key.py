@@ -7,7 +7,7 @@ nothing else.
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 _LARGEST_EXACT = 2**53  # larger whole numbers may have the same float
@@ -18,7 +18,7 @@ def job_key(
     *,
     wildcards: Mapping[str, str],
     settings: Mapping[str, Any],
-    inputs: Mapping[str, str],
+    inputs: Mapping[str, str | Mapping[str, str]],
     meaning: Mapping[str, str],
     packages: Mapping[str, str],
 ) -> str:
@@ -28,21 +28,29 @@ def job_key(
         rule: Name of the rule.
         wildcards: Values that distinguish the job from others of its rule.
         settings: The slice of the configuration that it reads.
-        inputs: Role to the identity of each input (``artefacts.identity``). Several files of a role are named
-            ``role/path``; their order counts.
+        inputs: Role to the identity of its file (``artefacts.identity``), or path to identity for each of the files
+            of a role that may have several; the order of these counts.
         meaning: File to the hash of its syntax tree, for each file of the job's code (``closure.meanings``).
         packages: Versions of the packages that can change a number (``closure.packages``).
     """
-    by_role = sorted(inputs.items(), key=lambda item: item[0].partition("/")[0])
     decides = {
         "rule": rule,
         "wildcards": dict(wildcards),
         "settings": canonical(dict(settings)),
-        "inputs": by_role,
+        "inputs": [*_identities(inputs)],
         "meaning": dict(meaning),
         "packages": dict(packages),
     }
     return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
+
+
+def _identities(inputs: Mapping[str, str | Mapping[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield a name and the identity of each input, roles in alphabetical order."""
+    for role, given in sorted(inputs.items()):
+        if isinstance(given, str):
+            yield role, given
+        else:
+            yield from ((f"{role}/{path}", identity) for path, identity in given.items())
 
 
 def is_key(text: str) -> bool:

@@ -10,12 +10,12 @@ import json
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import Field, field_validator, model_validator
 from threadpoolctl import threadpool_info
 
 from workflow_scripts.provenance.closure import ROOT
@@ -39,6 +39,53 @@ class Input(Settings):
     sha256: str = Field(
         description="Hash of an artefact's contents and labels, or of the bytes of any other file."
     )
+
+
+_GAP = "gap: "  # what a gap begins with where labels are texts
+
+
+class Label(Settings):
+    """A caveat of a number: something stands in for what a paper used, or is missing."""
+
+    kind: Literal["substitution", "gap"]
+    text: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_text(cls, given: Any) -> Any:
+        """Read a label as a text, which tables and older records have."""
+        if not isinstance(given, str):
+            return given
+        text = given.removeprefix(_GAP)
+        return {"kind": "substitution" if text == given else "gap", "text": text}
+
+    def __str__(self) -> str:
+        """The label as a text, by which labels are sorted."""
+        return f"{_GAP}{self.text}" if self.kind == "gap" else self.text
+
+
+def gap_label(reason: str) -> Label:
+    """Return the label of something that is missing."""
+    return Label(kind="gap", text=reason)
+
+
+def merged_labels(*labels: Iterable[Label | str | None]) -> list[Label]:
+    """Return distinct labels in order; a text is a substitution, and None and empty texts are skipped."""
+    distinct = {
+        label if isinstance(label, Label) else Label(kind="substitution", text=label)
+        for some in labels
+        for label in some
+        if label
+    }
+    return sorted(distinct, key=str)
+
+
+T = TypeVar("T", Path, Input)
+
+
+def as_list(given: T | list[T]) -> list[T]:
+    """Return the files of a role as a list, which they are if the role may have several."""
+    return given if isinstance(given, list) else [given]
 
 
 class Origin(Settings):
@@ -65,7 +112,9 @@ class Record(Settings):
     key: str = Field(description="Hash of everything that decides the job's result (provenance.key).")
     wildcards: dict[str, str]
     settings: dict[str, Any] = Field(description="The slice of the configuration that the rule read.")
-    inputs: dict[str, Input] = Field(description="Inputs by role, in the order of the job's call.")
+    inputs: dict[str, Input | list[Input]] = Field(
+        description="The input of each role, or a list if the role may have several, in the order of the job's call."
+    )
     outputs: list[str] = Field(description="All artefacts of the job, so that a missing one is noticed.")
     meaning: dict[str, str] = Field(
         description="Hash of the syntax tree of each project file that the job imports and that can decide a result."
@@ -73,20 +122,65 @@ class Record(Settings):
     packages: dict[str, str] = Field(
         description="Versions of the imported packages that can change a number."
     )
-    labels: list[str] = Field(description="Substitutions of the job and of its inputs.")
+    labels: list[Label] = Field(description="Substitutions and gaps of the job and of its inputs.")
     files: dict[str, str] = Field(default={}, description="sha256 of the other files of a folder.")
     origin: Origin = Field(description="Machine and commit of the job, which decide nothing.")
 
+    @field_validator("inputs", mode="before")
+    @classmethod
+    def _collect(cls, inputs: Any) -> Any:
+        """Collect the inputs of a role with several: older records have each under its role, a slash and its path."""
+        by_role: dict[str, Any] = {}
+        for name, given in inputs.items():
+            path = given.get("path") if isinstance(given, dict) else None
+            if path and name.endswith(f"/{path}"):
+                by_role.setdefault(name.removesuffix(f"/{path}"), []).append(given)
+            else:
+                by_role[name] = given
+        return by_role
+
     @property
-    def inner(self) -> dict[str, Input]:
+    def inner(self) -> dict[str, Input | list[Input]]:
         """The inputs that are files of the pipeline, by role."""
-        return {role: given for role, given in self.inputs.items() if not is_outside(given.path)}
+        return {
+            role: given
+            for role, given in self.inputs.items()
+            if not any(is_outside(file.path) for file in as_list(given))
+        }
+
+    @property
+    def inner_files(self) -> list[Input]:
+        """The inputs that are files of the pipeline."""
+        return [file for given in self.inner.values() for file in as_list(given)]
+
+    @property
+    def sources(self) -> list[Input]:
+        """The inputs from outside the pipeline."""
+        return [file for _, file in self.listed_inputs() if is_outside(file.path)]
+
+    @property
+    def identities(self) -> dict[str, str | dict[str, str]]:
+        """The hash of the input of each role, or the hashes by path if the role may have several."""
+        return {
+            role: {file.path: file.sha256 for file in given} if isinstance(given, list) else given.sha256
+            for role, given in self.inner.items()
+        }
+
+    def input(self, role: str) -> Input:
+        """Return the input of a role that has exactly one."""
+        (file,) = as_list(self.inputs[role])
+        return file
+
+    def listed_inputs(self) -> Iterator[tuple[str, Input]]:
+        """Yield each input with its role, in order."""
+        for role, given in self.inputs.items():
+            yield from ((role, file) for file in as_list(given))
 
     def recomputed_key(self) -> str:
         """The key of the record's job, computed again; it differs from the key in a record that was altered."""
-        return self.key_with({role: given.sha256 for role, given in self.inner.items()})
+        return self.key_with(self.identities)
 
-    def key_with(self, inputs: Mapping[str, str]) -> str:
+    def key_with(self, inputs: Mapping[str, str | Mapping[str, str]]) -> str:
         """The key of the record's job, computed again with these identities of inputs, by role."""
         return job_key(
             self.rule,

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from workflow_scripts.data.printed import Printed
 from workflow_scripts.evaluation.significance import summarise
+from workflow_scripts.provenance.record import Label
 
 GAP = "gap"
 MINUS = "\N{MINUS SIGN}"
@@ -28,7 +29,7 @@ def cell(
     heading: str,
     values: Values,
     shows: Mapping[str, Any],
-    labels: Iterable[str] = (),
+    labels: Iterable[Label] = (),
     printed: Printed | None = None,
 ) -> Row:
     """The row of one cell.
@@ -56,7 +57,7 @@ def cell(
         "published": printed and printed.value,
         "published_source": printed and printed.source,
         "note": "; ".join(values.notes) or None,
-        "labels": sorted(labels),
+        "labels": sorted(map(str, labels)),
     }
 
 

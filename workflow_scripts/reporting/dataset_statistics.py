@@ -20,6 +20,7 @@ from workflow_scripts.data.tables import read_dataset_table
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.encoder import load_tokenizer
 from workflow_scripts.provenance.job import Job
+from workflow_scripts.provenance.record import Label
 from workflow_scripts.reporting.cells import Values, cell
 from workflow_scripts.reporting.records import record_of
 from workflow_scripts.settings.extraction import DIGITS, Statistics
@@ -33,7 +34,7 @@ def build(
     table: Statistics,
     datasets: Mapping[str, pa.Table],
     pieces: Tokenise,
-    labels: Sequence[str],
+    labels: Sequence[Label],
     printed: Mapping[tuple[str, ...], Printed],
 ) -> pa.Table:
     """Describe the dataset of every row, in the columns of ``columns.TABLE``.
@@ -124,7 +125,7 @@ def describe_datasets(job: Job) -> None:
     """Describe the datasets of a study: rows, classes, vocabulary, lengths (rule describe_datasets)."""
     name = job.wildcards["statistics"]
     table = Statistics.parse(job.settings["table"], f"extraction.statistics.{name}")
-    tokenizer = load_tokenizer(job.inputs["encoder"].parent)
+    tokenizer = load_tokenizer(job.input("encoder").parent)
 
     names: Any = tokenizer.convert_ids_to_tokens(list(range(len(tokenizer))))
 
@@ -132,11 +133,11 @@ def describe_datasets(job: Job) -> None:
         encoded = tokenizer(texts, add_special_tokens=False, verbose=False)
         return ([names[number] for number in ids] for ids in encoded["input_ids"])
 
-    datasets = {path.stem: read_dataset_table(path) for path in job.many("datasets")}
+    datasets = {path.stem: read_dataset_table(path) for path in job.inputs("datasets")}
     printed = {
         key: number
-        for path in job.many("published")
+        for path in job.inputs("published")
         for key, number in as_printed(path.read_bytes(), str(path)).items()
     }
-    labels = record_of(job.inputs["encoder"]).labels
+    labels = record_of(job.input("encoder")).labels
     job.write({"cells": build(table, datasets, pieces, labels, printed)})

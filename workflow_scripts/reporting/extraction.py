@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from workflow_scripts.columns import EXTRACTION, TABLE
 from workflow_scripts.data.printed import Printed, look_up
 from workflow_scripts.provenance.artefacts import read_table
+from workflow_scripts.provenance.record import Label
 from workflow_scripts.reporting.cells import Row, Values, cell
 from workflow_scripts.reporting.records import record_of, wildcard
 from workflow_scripts.settings.extraction import ExtractionTable, Measure, Model, Names, Variants
@@ -65,7 +66,7 @@ class Scores:
         return scores
 
     def __init__(self, tables: Iterable[pa.Table], measures: Iterable[Measure]) -> None:
-        self.labels: dict[str, set[str]] = defaultdict(set)
+        self.labels: dict[str, set[Label]] = defaultdict(set)
         """Substitutions that affect each representation."""
         wanted = list(measures)
         metrics = [metric for measure in wanted for metric in measure.metrics]

@@ -21,10 +21,10 @@ _SCORE = ["suite", "task", "aggregation", "metric"]
 
 def write_model_card(job: Job) -> None:
     """Write the card of one model, with the metadata that the Hub reads, next to its folder (rule write_model_card)."""
-    told, folder = job.settings, job.inputs["model"].parent
-    record, histories = check_model_folder(folder), job.many("history")
+    told, folder = job.settings, job.input("model").parent
+    record, histories = check_model_folder(folder), job.inputs("history")
     run, seed = record.wildcards["run"], int(record.wildcards["seed"])
-    tables = [read_table(path, SCORES).to_pandas() for path in job.many("scores")]
+    tables = [read_table(path, SCORES).to_pandas() for path in job.inputs("scores")]
     scores = over_seeds(pd.concat(tables), seed) if tables else []
     trained = read_table(histories[0], HISTORY) if histories else None
     modules = json.loads((folder / "modules.json").read_text("utf-8"))
@@ -47,9 +47,7 @@ def write_model_card(job: Job) -> None:
         ]
         or None,
     )
-    template = Template(
-        job.inputs["template"].read_text("utf-8"), undefined=StrictUndefined, trim_blocks=True
-    )
+    template = Template(job.input("template").read_text("utf-8"), undefined=StrictUndefined, trim_blocks=True)
     card = template.render(
         told,
         metadata=data.to_yaml(),

@@ -52,7 +52,7 @@ def page(job: Job) -> str:
     templates.filters["policy_hash"] = _policy_hash
     templates.filters["capfirst"] = lambda text: text[:1].upper() + text[1:]
     templates.filters["link"] = lambda path: quote(os.path.relpath(path, report.parent))
-    return templates.from_string(job.inputs["template"].read_text("utf-8")).render(
+    return templates.from_string(job.input("template").read_text("utf-8")).render(
         study=job.settings["name"],
         config=config,
         labels=split_labels(job.start.labels),
@@ -125,15 +125,15 @@ def _ends(row: Row, alpha: float) -> dict[str, float]:
 def _sections(job: Job) -> list[Shown]:
     """A section for each table of the study, in order; shared files are read once, as histories may be thousands."""
     figures, histories = defaultdict[str, list[Shown]](list), defaultdict[str, list[Path]](list)
-    for path in job.many("figures"):
+    for path in job.inputs("figures"):
         record = record_of(path)
         for name, told in record.settings["figures"].items():
             below = told["config"].get("below", record.wildcards["experiment"])
             figures[below].append(_drawing(path.with_name(f"{name}.svg"), record))
-    for path in job.many("histories"):
+    for path in job.inputs("histories"):
         histories[wildcard(path, "run")].append(path)
     return [
-        _section(job, path, histories, figures) for path in [*job.many("tables"), *job.many("extraction")]
+        _section(job, path, histories, figures) for path in [*job.inputs("tables"), *job.inputs("extraction")]
     ]
 
 
@@ -144,7 +144,7 @@ def _section(
     figures: Mapping[str, Sequence[Shown]],
 ) -> Shown:
     """One table: its cells, their data, the trainings of its runs, its figures."""
-    times = next((one for one in job.many("times") if one.stem == path.stem), None)
+    times = next((one for one in job.inputs("times") if one.stem == path.stem), None)
     sheet = sheet_of(path, times)
     experiment = experiment_of(path) if "experiment" in record_of(path).settings else None
     trained = {
@@ -230,7 +230,7 @@ def _corpora(job: Job) -> list[Shown]:
 
 def _by(job: Job, role: str, name: str) -> dict[str, Path]:
     """The files of a role by a wildcard of the jobs that made them."""
-    return {wildcard(path, name): path for path in job.many(role)}
+    return {wildcard(path, name): path for path in job.inputs(role)}
 
 
 def _rows(path: Path, schema: pa.Schema) -> list[Row]:
@@ -256,7 +256,7 @@ def _pools(job: Job) -> list[Shown]:
             "sources": sorted(set(pool["source"].to_pylist())),
             "file": path,
         }
-        for path in job.many("exemplars")
+        for path in job.inputs("exemplars")
         for pool in [read_table(path, EXEMPLARS)]
     ]
 
@@ -269,14 +269,14 @@ def _development(job: Job) -> list[Shown]:
             "pairs": _rows_of(path),
             "file": path,
         }
-        for path in job.many("development")
+        for path in job.inputs("development")
         for found in [record_of(path).wildcards]
     ]
 
 
 def _claims(job: Job) -> Shown:
     """Claims that this study compares with their verdicts, and the others; empty if it compares none."""
-    for path in job.many("claims"):
+    for path in job.inputs("claims"):
         rows = [
             row
             | {

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import read_record, read_table
-from workflow_scripts.provenance.record import Record
+from workflow_scripts.provenance.record import Label, Record
 from workflow_scripts.settings.grids import Experiment
 
 
@@ -58,16 +58,8 @@ def run_tables(paths: Iterable[Path], schema: pa.Schema) -> Iterator[RunTable]:
         yield RunTable(*run_and_seed(path), read_table(path, schema))
 
 
-_GAP = "gap: "  # prefix of the labels of datasets and runs that are not available
-
-
-def gap_label(reason: str) -> str:
-    """Return the label of something that is not available."""
-    return f"{_GAP}{reason}"
-
-
 class Labels(NamedTuple):
-    """The two kinds of labels in records, each sorted."""
+    """Texts of the two kinds of labels, each sorted."""
 
     substitutions: tuple[str, ...]
     gaps: tuple[str, ...]
@@ -82,12 +74,12 @@ class Labels(NamedTuple):
         ]
 
 
-def split_labels(labels: Iterable[str]) -> Labels:
+def split_labels(labels: Iterable[Label]) -> Labels:
     """Separate labels into substitutions and gaps."""
-    unique = sorted(set(labels))
+    unique = sorted(set(labels), key=str)
     return Labels(
-        substitutions=tuple(label for label in unique if not label.startswith(_GAP)),
-        gaps=tuple(label.removeprefix(_GAP) for label in unique if label.startswith(_GAP)),
+        substitutions=tuple(label.text for label in unique if label.kind == "substitution"),
+        gaps=tuple(label.text for label in unique if label.kind == "gap"),
     )
 
 

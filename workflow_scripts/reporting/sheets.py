@@ -16,6 +16,7 @@ import pandas as pd
 from workflow_scripts.columns import TABLE
 from workflow_scripts.evaluation.significance import FEWEST
 from workflow_scripts.provenance.artefacts import read_table
+from workflow_scripts.provenance.record import Label
 from workflow_scripts.reporting.cells import Row, between, text_of
 from workflow_scripts.reporting.extraction import shown
 from workflow_scripts.reporting.records import Labels, record_of, split_labels
@@ -117,7 +118,7 @@ class Sheet:
     @cached_property
     def labels(self) -> Labels:
         """Substitutions, and data that are not there."""
-        return split_labels(label for row in self.rows for label in row["labels"])
+        return split_labels(Label.model_validate(label) for row in self.rows for label in row["labels"])
 
     @cached_property
     def substitutions(self) -> dict[str, str]:
@@ -211,7 +212,7 @@ def sheet_of(path: Path, times: Path | None = None) -> Sheet:
     renamed: Mapping[str, str] = {
         row["run"]: row["name"] for row in settings.get("experiment", {}).get("rows", ())
     }
-    if record.rule == "tabulate_extraction":
+    if "names" in settings:  # of a table of the extraction study
         names = Names.parse(settings["names"], f"{path}: names")
         renamed = shown(ExtractionTable.parse(block, f"{path}: table"), names)
     return Sheet(
@@ -394,5 +395,5 @@ def _in_csv(name: str, row: Row) -> Row:
     measured = {key: row[key] for key in _ROUNDED if row[key] is not None}
     rounded = {key: round(value, row["digits"]) + 0.0 for key, value in measured.items()}  # -0.0 becomes 0.0
     p = None if row["p_value"] is None else f"{row['p_value']:.2g}"
-    labels = "; ".join(split_labels(row["labels"]).substitutions)
+    labels = "; ".join(split_labels(map(Label.model_validate, row["labels"])).substitutions)
     return row | rounded | {"experiment": name, "labels": labels, "p_value": p}

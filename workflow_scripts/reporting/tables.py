@@ -24,8 +24,9 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import over_pairs
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
+from workflow_scripts.provenance.record import Label, gap_label
 from workflow_scripts.reporting.cells import Row, Values, cell, paired
-from workflow_scripts.reporting.records import RunTable, gap_label, record_of, run_tables
+from workflow_scripts.reporting.records import RunTable, record_of, run_tables
 from workflow_scripts.settings.grids import (
     Column,
     Experiment,
@@ -44,7 +45,7 @@ CHOSEN_BY_FEW = "its checkpoint was chosen by {} pairs"
 """The note of every score of a trained run, if its development set is small (``settings.training.FEWEST_PAIRS``)."""
 
 
-Scored = tuple[pa.Table, Sequence[str]]
+Scored = tuple[pa.Table, Sequence[Label]]
 """Scores of one run and seed on one suite (``columns.SCORES``), and the substitutions that affect them."""
 
 
@@ -56,16 +57,16 @@ def _table(job: Job, *, measured: bool) -> pa.Table:
     """
     name = job.wildcards["experiment"]
     experiment = Experiment.parse(job.settings["experiment"], f"experiments.{name}")
-    pairs = {name: len(read_table(path, PAIRS)) for path in job.many("dev") for name in _names_of(path)}
+    pairs = {name: len(read_table(path, PAIRS)) for path in job.inputs("dev") for name in _names_of(path)}
     chosen_by = job.settings.get("chosen_by", {})
-    contents = {str(path): path.read_bytes() for path in job.many("published")}
+    contents = {str(path): path.read_bytes() for path in job.inputs("published")}
     return build(
         experiment.part(measured=measured),
-        [(read_table(path, SCORES), record_of(path).labels) for path in job.many("scores")],
+        [(read_table(path, SCORES), record_of(path).labels) for path in job.inputs("scores")],
         cell_numbers(contents, experiment.cells(), name, job.settings.get("printed_in", ())),
         Significance.parse(job.settings["significance"], "significance"),
         f"experiments.{name}",
-        run_tables(job.many("metrics"), METRICS),
+        run_tables(job.inputs("metrics"), METRICS),
         job.settings.get("development") or (),
         job.settings.get("gaps", {}),
         {run: pairs[name] for run, name in chosen_by.items() if name in pairs},
@@ -144,7 +145,7 @@ class _Table:
         self._labels = {suite: {*chain(*own)} for suite, own in frame.groupby(["run", "suite"])["labels"]}
         self.values = cache(self._values)  # of a run and a heading
 
-    def labels(self, run: str, heading: str) -> set[str]:
+    def labels(self, run: str, heading: str) -> set[Label]:
         """Return the substitutions and gaps behind a cell: those of the suites that it shows."""
         column = self.columns[heading]
         if run in self._gaps:

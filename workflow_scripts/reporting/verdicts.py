@@ -69,8 +69,8 @@ def judge_claims(job: Job) -> None:
     """
     significance = Significance.parse(job.settings["significance"], "significance")
     held = Held.parse(job.settings["held"], "claims")
-    tables = {path.stem: (path, read_table(path, TABLE)) for path in job.many("tables")}
-    for record in job.many("figures"):
+    tables = {path.stem: (path, read_table(path, TABLE)) for path in job.inputs("tables")}
+    for record in job.inputs("figures"):
         for path in record.parent.glob("*.parquet"):
             if pq.read_schema(path).remove_metadata() == TABLE:  # drawn from the cells of a table
                 tables[path.stem] = (record, pq.read_table(path))
@@ -83,11 +83,11 @@ def judge_claims(job: Job) -> None:
         grids={
             name: experiment_of(made_by)
             for name, (made_by, _) in tables.items()
-            if record_of(made_by).rule == "make_table"
+            if "experiment" in record_of(made_by).settings
         },
         pairs={
             (wildcard(path, "run"), wildcard(path, "suite")): read_table(path, SIMILARITIES)
-            for path in job.many("pairs")
+            for path in job.inputs("pairs")
         },
     )
     found = [compare(claim, material, significance) for claim in held.claims]

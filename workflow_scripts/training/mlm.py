@@ -10,7 +10,7 @@ Shape suffixes: B sentences, T tokens, M chosen positions, D width, V vocabulary
 """
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -27,7 +27,8 @@ from transformers import (
 
 from workflow_scripts.data.published import encoder_folder
 from workflow_scripts.errors import ConfigError, DataError, TrainingError
-from workflow_scripts.models.encoder import hidden_states, load_backbone
+from workflow_scripts.models.encoder import hidden_states, load_backbone, pooler_of
+from workflow_scripts.models.packed import entry_of
 from workflow_scripts.models.tokens import NATURAL, Shapes, TokenBatch, TokenisedText
 from workflow_scripts.settings.sources import Sizes
 from workflow_scripts.settings.training import ContinueMlm
@@ -56,7 +57,7 @@ def from_scratch(base: Path, sizes: Sizes) -> PreTrainedModel:
         "num_attention_heads": sizes.heads,
         "intermediate_size": sizes.feed_forward,
     }
-    if unknown := sorted(name for name in values if not hasattr(config, name)):
+    if unknown := sorted(name for name in values if entry_of(config, name) is None):
         raise ConfigError(
             f"encoders: adapt.from_scratch: {config.model_type} has no setting {unknown[0]}. "
             "Give a base of BERT's or RoBERTa's architecture."
@@ -83,8 +84,8 @@ class MaskedLanguageModel(nn.Module):
         nn.init.zeros_(self.dense.bias)
         self.norm = nn.LayerNorm(width, eps=1e-5)
         self.bias = nn.Parameter(torch.zeros(vocabulary))
-        if getattr(backbone, "pooler", None) is not None:
-            backbone.pooler.requires_grad_(False)  # not part of this loss; saved unchanged
+        if (pooler := pooler_of(backbone)) is not None:
+            pooler.requires_grad_(False)  # not part of this loss; saved unchanged
 
     def forward(self, batch: TokenBatch, places_M: Tensor) -> Tensor:
         """Scores over the vocabulary at M of the B * T positions, shape (M, V)."""
@@ -138,13 +139,15 @@ def load_masked_language_model(folder: Path) -> MaskedLanguageModel | PublishedL
         dtype="float32",
         output_loading_info=True,
     )
-    head = published.cls.predictions if hasattr(published, "cls") else getattr(published, "lm_head", None)
+    heads = dict(published.named_children())
+    head = heads["cls"].get_submodule("predictions") if "cls" in heads else heads.get("lm_head")
     if head is None or any(name.startswith(("cls.", "lm_head.")) for name in loading["missing_keys"]):
         raise DataError(
             f"{folder}: no masked-language-model head. "
             "Start from an encoder that has one, or adapt this one (continue_mlm)."
         )
-    scored, words = published.get_output_embeddings(), cast(nn.Embedding, backbone.get_input_embeddings())
+    scored, words = published.get_output_embeddings(), backbone.get_input_embeddings()
+    assert isinstance(words, nn.Embedding)
     if torch.equal(scored.weight, words.weight):
         scored.weight = words.weight  # tied, as in the published model
     generator = PublishedLanguageModel(backbone, head).eval()

@@ -20,10 +20,12 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map_only
 from transformers import PreTrainedModel
 
+from workflow_scripts.models.contexts import Keys
 from workflow_scripts.models.devices import first_line, mixed_precision
-from workflow_scripts.models.dropout import Keys, Masks, answering, keyed, keys_of
+from workflow_scripts.models.dropout import Masks, answering, keyed, keys_of
 from workflow_scripts.models.encoder import TextEncoder, max_position_embeddings
 from workflow_scripts.models.packed import PLACES, can_compile, compiled, packs
+from workflow_scripts.models.readouts.base import ReadoutModule
 from workflow_scripts.models.tokens import NATURAL, Packing, Shapes, TokenBatch, onto
 from workflow_scripts.settings.training import Training
 from workflow_scripts.training import ranks
@@ -51,7 +53,9 @@ Results = tuple[Tensor, list[str]]
 def shapes_for(device: torch.device, module: nn.Module, chunk: int | None) -> Shapes:
     """Multiples for the shapes of batches: on a GPU larger than 1 if steps of ``module`` can be captured."""
     backbones = [part for part in module.modules() if isinstance(part, PreTrainedModel)]
-    reads_padding = any(getattr(part, "reads", None) == "padded" for part in module.modules())
+    reads_padding = any(
+        isinstance(part, ReadoutModule) and part.reads == "padded" for part in module.modules()
+    )
     single = ranks.world() == 1 and chunk is None
     if device.type == "cpu" or not single or reads_padding or not all(map(packs, backbones)):
         if device.type == "cuda":

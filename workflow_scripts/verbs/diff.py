@@ -29,7 +29,7 @@ from workflow_scripts.verbs.records import (
     Change,
     artefact_at,
     compare_artefacts,
-    inputs_by_role,
+    named_inputs,
     present_state,
 )
 
@@ -85,8 +85,9 @@ def diff(a: Path, b: Path) -> list[Step]:
 def _followed(records: Sequence[Record], roles: Iterable[str]) -> tuple[str, list[Path], list[str]]:
     """The first differing input that both have as it was read: its role and paths; and the states of others."""
     reasons: list[str] = []
+    inputs = [named_inputs(record) for record in records]
     for role in roles:
-        pair = [given for record in records if (given := inputs_by_role(record).get(role))]
+        pair = [named[role] for named in inputs if role in named]
         states = [present_state(given.path, given.sha256)[0] for given in pair]
         if states == ["as recorded"] * 2:
             return role, [Path(given.path) for given in pair], reasons

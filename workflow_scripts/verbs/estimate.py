@@ -6,17 +6,17 @@ where it is printed.
 
 import math
 import os
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from workflow_scripts.data.hub import answers, find
-from workflow_scripts.data.sources import ABSENT, NOT_REACHED, NOTHING
+from workflow_scripts.data.sources import SourcePlan
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.development import rows_at_most
 from workflow_scripts.graph.encoders import folders_of
 from workflow_scripts.graph.gaps import by_reason, unpinned
+from workflow_scripts.graph.needs import added_to
 from workflow_scripts.graph.slices import get_path
 from workflow_scripts.graph.study import Study
 from workflow_scripts.provenance.artefacts import RECORD_FILE
@@ -42,7 +42,7 @@ _SENTENCES = 64
 GIGABYTES = {"base": 0.44, "large": 1.4, "huge": 27.0}
 """Weights of encoders that are not on this machine, in float32: 110 million parameters, 350 million, 6.7 billion."""
 _JOB_GIGABYTES = {"average_tokens": 1.0, "fit_wikitext": 0.14}
-_TEACHER_BYTES = 9480  # a sentence of encode_teacher: two to six vectors of 768 floats
+_TEACHER_BYTES = 9480  # of a sentence: two to six vectors of 768 floats
 _TOKENS, _CHARACTERS = 32, 4  # tokens of a sentence in a prompt, and characters of a token
 _DAY = 86_400
 
@@ -148,7 +148,7 @@ def gigabytes(study: Study, job: PlannedJob) -> float:
     """Disk that a job's outputs take, without texts and scores."""
     if any(Path(output).name == RECORD_FILE for output in job.outputs) and _encoder(study, job):
         return sum(_weights(study, part) for part in study.encoders[_encoder(study, job)].parts)
-    if job.rule == "encode_teacher":
+    if "teacher" in job.settings:
         rows = corpus_rows(study.settings, job.wildcards["corpus"])
         return 0 if math.isnan(rows) else rows * _TEACHER_BYTES / 1e9
     return _JOB_GIGABYTES.get(job.rule, 0)
@@ -231,12 +231,13 @@ def by_rule(study: Study, jobs: Iterable[PlannedJob]) -> list[Row]:
     ]
 
 
-def read_from(settings: Configuration, jobs: Iterable[PlannedJob]) -> list[Row]:
+def read_from(settings: Configuration, jobs: Iterable[PlannedJob], data_root: Path | None) -> list[Row]:
     """The files, or repositories at commits, from which every dataset and encoder would be read now."""
     jobs = [*jobs]
-    added = {job.settings["corpus"].get("also") for job in jobs if job.rule == "split_corpus"}
+    corpora = (job.outside.removeprefix("corpora.") for job in jobs if job.outside.startswith("corpora."))
+    added = {added_to(settings, corpus) for corpus in corpora}
     rows = [
-        {"of": name, "read from": _places(settings, job, gap=may_lack(job) and name not in added)}
+        {"of": name, "read from": _places(settings, job, data_root, gap=may_lack(job) and name not in added)}
         for job in jobs
         if "source" in job.settings
         for name in [" ".join(job.wildcards.values())]
@@ -264,18 +265,19 @@ def may_lack(job: PlannedJob) -> bool:
     return job.outside.startswith("extraction.") or bool(job.settings.get("dataset", {}).get("optional"))
 
 
-def _places(settings: Configuration, job: PlannedJob, *, gap: bool) -> str:
+def _places(settings: Configuration, job: PlannedJob, data_root: Path | None, *, gap: bool) -> str:
     """The files of a job's source without their hashes; for an encoder, their folder. ``gap``: if none is there."""
-    planned: str = job.settings["source"]
-    files = (
-        re.sub(r" sha256:\w+", "", planned).replace("@None", " (no revision set)").split("; ")
-        if planned != NOTHING
-        else [f"no source found{_where(settings, job.outside)}"]
-    )
+    plan = SourcePlan.model_validate(job.settings["source"])
+    lacking = ": a gap" if gap and plan.kind in ("none", "unreachable", "absent") else ""
+    if plan.kind == "none":
+        return f"no source found{_where(settings, job.outside)}{lacking}"
+    if plan.kind != "files":
+        return f"{plan}{lacking}"
+    files = sorted(plan.files)
     if len(files) > 1 and job.outside.startswith("encoders."):
         files = [os.path.commonpath(files)]
-    lacking = ": a gap" if gap and planned.startswith((NOTHING, NOT_REACHED, ABSENT)) else ""
-    return ", ".join(files).replace("local:", f"{os.environ.get('SEMBLANCE_DATA')}/") + lacking
+    listed = ", ".join(files)
+    return listed.replace("local:", f"{data_root}/") if data_root else listed
 
 
 def gaps(study: Study) -> list[Row]:
@@ -307,6 +309,7 @@ def _pinning(source: HubEncoder) -> str:
 def without_revision(jobs: Iterable[PlannedJob]) -> Iterator[str]:
     """A finding for each job that would ask the Hub for a repository without naming a commit."""
     for job in jobs:
-        if "@None" in job.settings.get("source", "") and not may_lack(job):
-            found = f"{job.outside}: no revision is set for {job.settings['source'].replace('@None', '')}"
+        repositories = SourcePlan.model_validate(job.settings.get("source", {"kind": "none"})).repositories
+        if not all(one.revision for one in repositories) and not may_lack(job):
+            found = f"{job.outside}: no revision is set for {' or '.join(map(str, repositories))}"
             yield f"{found}, so that its job stops and names the newest commit. Write a revision into the block."

@@ -28,7 +28,7 @@ from workflow_scripts.columns import SCORES
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.slices import flat
 from workflow_scripts.provenance.artefacts import identity, read_seal
-from workflow_scripts.provenance.record import Record, is_outside
+from workflow_scripts.provenance.record import Label, Record, is_outside, merged_labels
 from workflow_scripts.settings.grids import scored_columns
 from workflow_scripts.verbs.printing import Answer, Row, Rows, argument
 from workflow_scripts.verbs.records import (
@@ -82,12 +82,12 @@ class Node:
             seen: Paths whose inputs are shown already.
             agrees: Selects inputs by their wildcards.
         """
-        inputs = self.record.inputs if self.record else {}
+        inputs = [*self.record.listed_inputs()] if self.record else []
         if self.path in seen:
             self.remark = "(above)" if inputs else ""
             return
         seen.add(self.path)
-        self.inputs = [Node(role, given.path, given.sha256) for role, given in inputs.items()]
+        self.inputs = [Node(role, given.path, given.sha256) for role, given in inputs]
         if agrees:
             self.inputs = [one for one in self.inputs if not one.record or agrees(one.record.wildcards)]
             self.remark = f"({len(inputs) - len(self.inputs)} inputs of other rows left out)"
@@ -326,7 +326,7 @@ def answer(path: str, cell: list[str], into: bool) -> Answer:
     narrowed, chain = "scores" in tables, [*top.walk()]
     broken = [node.path for _, node in chain if node.state in _BROKEN]
     verdict = f"{len(chain) - 1} files and sources behind it"
-    labels = sorted({label for _, node in chain if node.record for label in node.record.labels})
+    labels = merged_labels(*(node.record.labels for _, node in chain if node.record))
     numbers = {label: number for number, label in enumerate(labels, 1)}
     unnarrowed = "no input's wildcards agree with these rows: all inputs are shown"
     return Answer(
@@ -347,11 +347,11 @@ def answer(path: str, cell: list[str], into: bool) -> Answer:
     )
 
 
-def _tree(node: Node, numbers: Mapping[str, int]) -> Tree:
+def _tree(node: Node, numbers: Mapping[Label, int]) -> Tree:
     """The lines of a node and its ancestry; labels have numbers."""
     record = node.record
     parts = [
-        f"{node.role.partition('/')[0]}:" if node.role else "",  # of several files, without the path
+        f"{node.role}:" if node.role else "",
         node.path,
         job_name(record.rule, record.wildcards) if record else "",
         node.sha256[:12],

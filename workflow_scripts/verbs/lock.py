@@ -109,7 +109,7 @@ def settings_hash(record: Record) -> str:
 
 def sources(study: Records, record: Record) -> Hashes:
     """The inputs of a record that are no artefacts of the study, with their hashes."""
-    return {one.path: one.sha256 for one in record.inputs.values() if one.path not in study.by_file}
+    return {one.path: one.sha256 for _, one in record.listed_inputs() if one.path not in study.by_file}
 
 
 def is_table(name: str) -> bool:
@@ -173,7 +173,7 @@ def _why(was: Lock, now: Lock, study: Records, name: str) -> str:
             "code": {file: lock.code.get(file) for file in record.meaning},
             "package": {package: lock.packages.get(package) for package in record.packages},
             "source": {path: lock.sources.get(path) for path in sources(study, record)},
-            "made from": {one.path: _stated(lock, one.path) for one in record.inputs.values()},
+            "made from": {one.path: _stated(lock, one.path) for _, one in record.listed_inputs()},
             ANOTHER_MACHINE: {"": lock.made_on.get(name)},
         }
         for lock in (was, now)

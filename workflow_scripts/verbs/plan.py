@@ -184,6 +184,7 @@ def _dry_run(words: Sequence[str]) -> list[PlannedJob]:
     logger.addFilter(listen)
     said = io.StringIO()
     called_by, sys.argv = sys.argv, ["snakemake", *words]  # what the Snakefile looks at
+    environment = {**os.environ}  # to which the Snakefile adds the clone's code for its jobs
     try:
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             main(sys.argv[1:])
@@ -196,6 +197,9 @@ def _dry_run(words: Sequence[str]) -> list[PlannedJob]:
             raise ConfigError(f"snakemake's dry run failed: {reason} Run snakemake --dry-run.") from None
     finally:
         sys.argv = called_by
+        for name in os.environ.keys() - environment:
+            del os.environ[name]
+        os.environ.update(environment)
         logger.removeFilter(listen)
     return [*_jobs(logged)]
 
@@ -204,7 +208,7 @@ def _jobs(logged: Iterable[Any]) -> Iterator[PlannedJob]:
     """The jobs among records that Snakemake has logged."""
     meaning_of = cache(lambda code: json.loads(Path(code).read_text("utf-8")))  # jobs of a rule share a list
     for record in logged:
-        if getattr(getattr(record, "event", None), "value", None) == "job_info" and record.shellcmd:
+        if vars(record).get("event") == "job_info" and record.shellcmd:
             found = COMMANDS.search(record.shellcmd)
             assert found, f"rule {record.rule_name}: a command that calls no entry script"
             call = json.loads(found[2])

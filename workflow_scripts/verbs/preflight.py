@@ -34,13 +34,13 @@ import pyarrow.parquet as pq
 from rich.text import Text
 
 from workflow_scripts.apis.asking import Engine
-from workflow_scripts.apis.ledger import Ledger, is_offline
+from workflow_scripts.apis.ledger import Ledger
 from workflow_scripts.apis.llm import Llm
 from workflow_scripts.apis.translators import Direction, make_translator
 from workflow_scripts.errors import ConfigError, Finding, SemblanceError
 from workflow_scripts.graph.checks import open_study
 from workflow_scripts.graph.configuration import placed, read_yaml
-from workflow_scripts.graph.outside import made_by, need_findings
+from workflow_scripts.graph.needs import made_by, need_findings
 from workflow_scripts.graph.study import Study
 from workflow_scripts.provenance import cards
 from workflow_scripts.provenance.closure import ROOT, installed
@@ -73,14 +73,17 @@ def answer(
         call = given_call(configfile, config)
         jobs = planned(targets, call, from_nothing=False, profile=profile)
         study = open_study(whole_config(call), ROOT)
-        found += checks(study, jobs, profile, ask=not (offline or study.settings.offline or is_offline()))
+        found += checks(study, jobs, profile, ask=not (offline or study.workplace.offline))
         unfit = training_findings(study, jobs, gpus_for(profile))
         found += [(False, str(placed(one, ROOT, call.configfiles, call.config))) for one in unfit]
         tables = [
             Rows("jobs by rule", estimate.by_rule(study, jobs)),
             Rows("GPU hours of trainings", estimate.gpu_hours(study, jobs)),
             Rows("requests", estimate.requests(study.settings, jobs)),
-            Rows("read from", estimate.read_from(study.settings, jobs or planned(targets, call))),
+            Rows(
+                "read from",
+                estimate.read_from(study.settings, jobs or planned(targets, call), study.data_root),
+            ),
             Rows("gaps", estimate.gaps(study)),
         ]
         to_pin = estimate.to_pin(study)
@@ -101,7 +104,7 @@ def checks(study: Study, jobs: Sequence[PlannedJob], profile: str | None, *, ask
     """All checks of a sound study; engines are asked only if ``ask`` is set and their keys are there."""
     yield True, f"configuration of {study.settings.name}: sound; {len(jobs):,} jobs are left to do"
     needed = [(job.outside, made_by(job.wildcards)) for job in jobs if job.outside]
-    needs = [*need_findings(study.settings, needed, study.data_root)]
+    needs = [*need_findings(study.settings, needed, study.workplace)]
     failed = {line.partition(": ")[0] for line in needs}
     needs += [line for line in estimate.without_revision(jobs) if line.partition(": ")[0] not in failed]
     yield from _checked(
@@ -221,7 +224,7 @@ def engine_answers(settings: Configuration, jobs: Iterable[PlannedJob]) -> Itera
 
 
 def _answer_check(engine: Engine) -> Check:
-    if hasattr(engine, "client"):
+    if engine.client:
         engine.client.attempts = 1
     (row,) = engine.ask([engine.request(SENTENCE)])
     said = repr(" ".join((row.answer or "").split())[:60])

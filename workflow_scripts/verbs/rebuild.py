@@ -9,6 +9,7 @@ Exit code 1 if the contents of a rebuilt artefact differ.
   python -m workflow_scripts rebuild results/demo/tables/demo.parquet
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -20,7 +21,6 @@ from workflow_scripts.errors import DataError
 from workflow_scripts.graph.code_lists import FOLDER as CODE
 from workflow_scripts.graph.notes import Call
 from workflow_scripts.provenance.artefacts import RECORD_FILE, read_seal
-from workflow_scripts.provenance.cache import FOLDER as CACHE
 from workflow_scripts.verbs.plan import CONFIGURATION, PlannedJob, given_call, planned, writer
 from workflow_scripts.verbs.printing import Answer, Rows, argument, rows_of
 from workflow_scripts.verbs.records import artefact_at, compare_artefacts, job_name
@@ -49,18 +49,23 @@ def rebuild(path: Path, call: Call) -> list[dict[str, Any]]:
 
 
 def _run(job: PlannedJob, folder: Path) -> None:
-    """Run a job in ``folder``, with links to its inputs and the list of its code."""
+    """Run a job in ``folder`` without a cache, with links to its inputs and the list of its code."""
     for given in {CODE.as_posix(), *(path.removesuffix(f"/{RECORD_FILE}") for path in job.inputs)}:
         if Path(given).exists() and not (folder / given).exists():
             (folder / given).parent.mkdir(parents=True, exist_ok=True)
             (folder / given).symlink_to(Path(given).absolute())
     python = Path(sys.executable).parent  # jobs call python or torchrun without a path
-    more = {**_THREADS, CACHE: "", "PYTHONPATH": str(Path.cwd()), "PATH": f"{python}:{os.environ['PATH']}"}
+    more = {**_THREADS, "PYTHONPATH": str(Path.cwd()), "PATH": f"{python}:{os.environ['PATH']}"}
+    call = json.loads(job.call)
+    workplace = call["files"]["operational"]["workplace"]
+    workplace["cache"] = None
+    if Path(workplace["answers"]).exists():  # no service is asked, or paid, again
+        workplace["answers"] = str(Path(workplace["answers"]).absolute())
     ended = subprocess.run(
         [sys.executable, "-m", "workflow_scripts.jobs", job.rule],
         cwd=folder,
         env=os.environ | more,
-        input=job.call,
+        input=json.dumps(call),
         capture_output=True,
         text=True,
         check=False,

@@ -28,7 +28,7 @@ from workflow_scripts.provenance.artefacts import (
     read_seal,
     verify_checksum,
 )
-from workflow_scripts.provenance.record import Input, Record, is_outside
+from workflow_scripts.provenance.record import Input, Record, as_list, is_outside
 
 REPORT = "report.html"
 """The last artefact of a study."""
@@ -97,7 +97,7 @@ def missing_file(path: Path) -> DataError:
 
 
 def _is_safe(record: Record) -> bool:
-    read = (given.path for given in record.inner.values())
+    read = (given.path for given in record.inner_files)
     names = map(Path, (*read, *record.outputs, *record.meaning, *record.files))
     inside = not any(name.is_absolute() or ".." in name.parts for name in names)
     return bool(inside and _RULE.fullmatch(record.rule) and not _CONTROL.search(record.to_json()))
@@ -201,11 +201,11 @@ def facts(record: Record) -> Facts:
         "setting": flat(record.settings),
         "code": record.meaning,
         "package": record.packages,
-        "input": {role: given.sha256 for role, given in inputs_by_role(record).items()},
+        "input": {name: given.sha256 for name, given in named_inputs(record).items()},
         "machine": record.origin.model_dump(include=_MACHINE),
         "commit": {"": record.origin.commit},
         "uncommitted changes": {"": record.origin.dirty},
-        "label": dict.fromkeys(record.labels, "present"),
+        "label": dict.fromkeys(map(str, record.labels), "present"),
     }
 
 
@@ -229,14 +229,17 @@ def compare_artefacts(a: Path, b: Path) -> tuple[bool, list[Change]]:
     return len({content_identity(path, ()) for path, _ in sides}) == 1, compare(facts(was), facts(now))
 
 
-def inputs_by_role(record: Record) -> dict[str, Input]:
-    """The inputs by role; a role that contains a path, as one with several files, is without the study's name."""
+def named_inputs(record: Record) -> dict[str, Input]:
+    """Return each input by a name: its role, and its path in the study if the role may have several."""
     return {
-        role.removesuffix(given.path) + re.sub(r"^results/[^/]+/", "", given.path)
-        if role.endswith(f"/{given.path}")
-        else role: given
+        f"{role}/{_path_in_study(file.path)}" if isinstance(given, list) else role: file
         for role, given in record.inputs.items()
+        for file in as_list(given)
     }
+
+
+def _path_in_study(path: str) -> str:
+    return re.sub(r"^results/[^/]+/", "", path)
 
 
 # All files of some folders
@@ -286,9 +289,9 @@ class Records:
         self.listed = defaultdict[str, set[str]](set)
         """File, existing or missing, to the artefacts whose records have it as input or output."""
         for name, record in self.by_file.items():
-            for given in record.inputs.values():
+            for _, given in record.listed_inputs():
                 self.readers[given.path].add(name)
-            for path in (*(given.path for given in record.inner.values()), *record.outputs):
+            for path in (*(given.path for given in record.inner_files), *record.outputs):
                 self.listed[path].add(name)
 
     def _files(self, folder: Path) -> Iterator[str]:

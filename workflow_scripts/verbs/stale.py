@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from workflow_scripts.provenance.artefacts import read_seal
-from workflow_scripts.provenance.job import by_name
+from workflow_scripts.provenance.job import paths_by_role
 from workflow_scripts.provenance.key import canonical
-from workflow_scripts.provenance.record import Input, Record, is_outside, sha256_of
+from workflow_scripts.provenance.record import Input, Record, sha256_of
 from workflow_scripts.verbs.plan import CONFIGURATION, TARGETS, PlannedJob, given_call, planned, writer
 from workflow_scripts.verbs.printing import Answer, Row, Rows, rows_of
 from workflow_scripts.verbs.records import HASHES, Change, Records, compare, facts, is_sealed, job_name
@@ -113,12 +113,12 @@ def _reasons(records: Records, name: str, job: PlannedJob) -> Iterator[Change]:
 
 def _as_planned(record: Record, job: PlannedJob) -> Record:
     """The record that the job would write now; a missing input, which is a finding of its own, counts as it was."""
-    was = {given.path: given.sha256 for given in record.inputs.values()}
+    was = {given.path: given.sha256 for _, given in record.listed_inputs()}
     inputs = {
-        role: Input(path=path.as_posix(), sha256=_identity(path, was))
-        for role, path in by_name(job.roles).items()
+        role: [_input(path, was) for path in given] if isinstance(given, list) else _input(given, was)
+        for role, given in paths_by_role(job.roles).items()
     }
-    outside = {role: given for role, given in record.inputs.items() if is_outside(given.path)}
+    outside = {role: given for role, given in record.inputs.items() if role not in record.inner}
     decides = {
         "wildcards": dict(job.wildcards),
         "settings": canonical(job.settings),
@@ -129,8 +129,10 @@ def _as_planned(record: Record, job: PlannedJob) -> Record:
     return record.model_copy(update=decides)
 
 
-def _identity(path: Path, was: Mapping[str, str]) -> str:
+def _input(path: Path, was: Mapping[str, str]) -> Input:
+    """Return an input as it is, or as it was if it is missing."""
+    name = path.as_posix()
     if not path.exists():
-        return was.get(path.as_posix(), "missing")
+        return Input(path=name, sha256=was.get(name, "missing"))
     seal = read_seal(path)
-    return seal.identity if seal else sha256_of(path)
+    return Input(path=name, sha256=seal.identity if seal else sha256_of(path))

@@ -108,7 +108,7 @@ def _contradictions(records: Records, name: str, record: Record) -> Iterator[Fau
         other = records.by_file.get(sibling)
         if other and name < sibling and (other.key, other.inputs) != (record.key, record.inputs):
             yield name, "stale", f"{sibling} is of another run of {record.rule}"
-    for path, was in {(given.path, given.sha256) for given in record.inner.values()}:
+    for path, was in {(given.path, given.sha256) for given in record.inner_files}:
         if path in records.damage or not Path(path).exists():
             continue  # a finding of its own
         if (here := records.inspections.get(path)) and here.seal:
@@ -119,7 +119,7 @@ def _contradictions(records: Records, name: str, record: Record) -> Iterator[Fau
             yield path, "changed", "its checksum or its record is broken"
         elif state == "rebuilt since":
             yield name, "stale", f"made from another version of {path}, whose hash was {was[:12]}"
-        if hidden := sorted(set(source.labels if source else ()) - set(record.labels)):
+        if hidden := sorted(map(str, {*source.labels} - {*record.labels})) if source else []:
             yield name, "unlabelled", f"lacks {', '.join(map(repr, hidden))} of its input {path}"
 
 

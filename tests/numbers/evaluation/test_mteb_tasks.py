@@ -11,8 +11,10 @@ from benchmarks.material import minilm
 from tests.evaluations import sts_metadata
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.base import Score, gap
+from workflow_scripts.evaluation.finished_tasks import run_tasks
 from workflow_scripts.evaluation.mteb_data import find_tasks
-from workflow_scripts.evaluation.mteb_scores import evaluate, list_means, task_names
+from workflow_scripts.evaluation.mteb_scores import Evaluation, list_means, task_names
+from workflow_scripts.provenance.cache import Cache
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.suites import Mteb as Config
 from workflow_scripts.settings.suites import MtebLists as Lists
@@ -41,6 +43,9 @@ ROWS = {
 }
 
 
+NO_CACHE = Cache(None, 1)
+
+
 class LocalSTS(AbsTaskSTS):
     metadata = sts_metadata("LocalSTS", "local/sts")
     loads = 0
@@ -51,13 +56,14 @@ class LocalSTS(AbsTaskSTS):
         self.data_loaded = True
 
 
-def run_local(folder, task=None, **missing):
+def run_local(folder, task=None, cache=NO_CACHE, **missing):
     def unexpected(_task, error):
         raise error
 
-    tasks = [task or LocalSTS()]
-    given = {"results_folder": folder, "key_of": lambda _: "a" * 64, "lost": unexpected, "missing": missing}
-    return evaluate(minilm(), tasks, SETTINGS, **given)
+    task = task or LocalSTS()
+    evaluation = Evaluation(minilm(), SETTINGS, folder, missing)
+    gaps = run_tasks([evaluation.run(task, "a" * 64)], cache, unexpected)
+    return [*gaps.values()] or evaluation.scores(task)
 
 
 def directly():
@@ -72,7 +78,7 @@ def test_an_evaluation_has_a_row_per_subset_and_metric_and_is_taken_from_the_cac
     tmp_path, cached
 ):
     folder = tmp_path / "results"
-    first = run_local(folder)
+    first = run_local(folder, cache=cached)
     assert [(score.aggregation, score.metric) for score in first] == [
         ("mean", "main_score"),
         ("test:default", "main_score"),
@@ -81,10 +87,10 @@ def test_an_evaluation_has_a_row_per_subset_and_metric_and_is_taken_from_the_cac
     assert first[0].value == first[1].value == pytest.approx(directly(), abs=1e-4)
     assert "data first" in first[0].note
     loads = LocalSTS.loads
-    assert run_local(folder) == first and LocalSTS.loads == loads
-    (entry,) = cached.rglob("LocalSTS.json")
+    assert run_local(folder, cache=cached) == first and LocalSTS.loads == loads
+    (entry,) = cached.folder.rglob("LocalSTS.json")
     entry.write_text(entry.read_text()[:50])
-    assert run_local(folder) == first and LocalSTS.loads > loads
+    assert run_local(folder, cache=cached) == first and LocalSTS.loads > loads
 
 
 class Unreachable(LocalSTS):

@@ -96,23 +96,24 @@ def read_as_planned(representation, folder):
     slice_ = json.loads(Extraction(study).word_vectors(SimpleNamespace(representation="toy")))
     call("read_word_vectors", slice_, representation="toy", vectors="toy.parquet")
     rows = len(read_table(Path("toy.parquet"), WORD_VECTORS))
-    return slice_["source"], rows, read_record(Path("toy.parquet")).labels
+    return slice_["source"], rows, [*map(str, read_record(Path("toy.parquet")).labels)]
 
 
 def test_the_job_reads_what_the_graph_has_planned_and_labels_it(package, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    source = "; ".join(
-        f"package:toy_vectors/{path} sha256:{sha256_of(package / path)}"
+    files = {
+        f"package:toy_vectors/{path}": sha256_of(package / path)
         for path in ("data/vectors.npy", "data/words.parquet")
-    )
-    assert read_as_planned(block(package), tmp_path) == (source, 3, [LABEL])
+    }
+    plan, rows, labels = read_as_planned(block(package), tmp_path)
+    assert (plan["kind"], plan["files"], rows, labels) == ("files", files, 3, [LABEL])
 
 
 def test_a_package_that_is_not_installed_is_a_gap_that_names_its_files(package, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [place for place in sys.path if place != str(package.parent)])
     source, rows, (label,) = read_as_planned(block(package), tmp_path)
-    assert (source, rows) == ("none", 0)
+    assert (source["kind"], rows) == ("none", 0)
     assert label.startswith("gap: toy: not there; expected package:toy_vectors/data/vectors.npy (sha256 ")
     assert label.endswith(f"words.parquet (sha256 {sha256_of(package / 'data/words.parquet')})")
 

@@ -193,7 +193,7 @@ def test_large_steps_are_compiled_in_shorter_trainings(folder, monkeypatch):
 @pytest.fixture
 def uncompiled(monkeypatch):
     """Nothing is compiled before or after."""
-    monkeypatch.setattr(packed, "_failures", [])
+    monkeypatch.setattr(packed, "COMPILER_FAILURES", [])
     compile_once = packed._compile
     compile_once.cache_clear()
     torch._dynamo.reset()

@@ -9,7 +9,7 @@ import pytest
 from workflow_scripts.columns import LABELLED, PAIRS
 from workflow_scripts.data import sources
 from workflow_scripts.data.datasets import check_contract, load, load_planned
-from workflow_scripts.data.sources import NOT_REACHED, text_of
+from workflow_scripts.data.sources import Repository, SourcePlan
 from workflow_scripts.errors import DataError, MissingError, UnreachableError
 from workflow_scripts.settings.base import ConfigError
 from workflow_scripts.settings.sources import Dataset
@@ -287,39 +287,50 @@ def test_a_missing_column_or_split_of_the_hub_is_an_error(hub_copy, split, colum
     assert not isinstance(stopped.value, MissingError)
 
 
+REPOSITORY = Repository(name="team/toy", revision=REVISION)
+PLANS = {kind: SourcePlan(kind=kind, repositories=(REPOSITORY,)) for kind in ("hub", "unreachable", "absent")}
+
+
 @pytest.mark.parametrize("optional", [True, False])
 def test_an_unreachable_hub_stops_the_job(tmp_path, hub_that, optional):
     hub_that(UnreachableError)
     block = dataset(local(), hub(), optional=optional)
     with pytest.raises(UnreachableError, match=r"toy\.tsv does not .*hub:team/toy: told so\. Go online"):
-        load_planned("toy", block, tmp_path, ON_HUB)
+        load_planned("toy", block, tmp_path, PLANS["hub"])
 
 
 @pytest.mark.parametrize(
     ("error", "planned", "why"),
-    [(MissingError, ON_HUB, "not there"), (AssertionError, f"{NOT_REACHED}{ON_HUB}", "Hub not reached")],
+    [
+        (MissingError, "hub", "not there"),
+        (AssertionError, "unreachable", "Hub not reached"),
+        (AssertionError, "absent", "not there"),
+    ],
 )
 def test_a_gap_names_file_source_and_hash(tmp_path, hub_that, capsys, error, planned, why):
     """Missing data are a gap; a Hub that was not reached during planning is not asked."""
     hub_that(error)
     block = dataset(local(sha256=OTHER), local("other.tsv"), hub(), optional=True)
-    rows, origin, gap = load_planned("toy", block, tmp_path, planned)
+    rows, origin, gap = load_planned("toy", block, tmp_path, PLANS[planned])
     assert (len(rows.table), origin) == (0, {})
     files = f"local:toy.tsv (sha256 {OTHER}), or local:other.tsv (sha256 not pinned)"
     assert gap == f"toy: {why}; expected {files}, or {ON_HUB}"
     assert f"{tmp_path}/toy.tsv does not exist" in capsys.readouterr().out
     with pytest.raises(MissingError):
-        load_planned("toy", block.model_copy(update={"optional": False}), tmp_path, planned)
+        load_planned("toy", block.model_copy(update={"optional": False}), tmp_path, PLANS[planned])
 
 
 def test_data_that_were_available_during_planning_never_become_a_gap(root):
-    planned = text_of({"local:toy.tsv": sha256(root / "toy.tsv")})
+    was = sha256(root / "toy.tsv")
+    planned = SourcePlan(kind="files", files={"local:toy.tsv": was})
     block = dataset(local(), optional=True)
     assert load_planned("toy", block, root, planned)[2] is None
     (root / "toy.tsv").write_text(TSV + "A\t1\te\tf\n", "utf-8")
-    with pytest.raises(DataError, match=f"toy: read from local:toy.tsv .*, but planned with {planned}"):
+    with pytest.raises(
+        DataError, match=f"toy: read from local:toy.tsv .*, but planned with local:toy.tsv sha256:{was}"
+    ):
         load_planned("toy", block, root, planned)
     (root / "toy.tsv").unlink()
-    found = rf"toy\.tsv does not exist.* Planned with {planned}\. Put it back"
+    found = rf"toy\.tsv does not exist.* Planned with local:toy.tsv sha256:{was}\. Put it back"
     with pytest.raises(MissingError, match=found):
         load_planned("toy", block, root, planned)

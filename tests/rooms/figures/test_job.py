@@ -4,11 +4,14 @@ from tests.jobs import begin_here
 from tests.rooms.reporting.conftest import drawing
 from workflow_scripts.columns import TABLE
 from workflow_scripts.provenance.artefacts import check_model_folder, read_record, read_table, write_table
+from workflow_scripts.provenance.record import merged_labels
 
 
 def test_a_job_draws_every_figure_with_its_points_and_the_labels_of_what_it_read(finished, tmp_path):
     source, table = finished / "tables/lab.parquet", tmp_path / "table.parquet"
-    record = read_record(source).model_copy(update={"labels": ["a stand-in"], "inputs": {}, "outputs": []})
+    record = read_record(source).model_copy(
+        update={"labels": merged_labels(["a stand-in"]), "inputs": {}, "outputs": []}
+    )
     write_table(table, read_table(source, TABLE), record)
     surface = {"longest": 3.0, "steps": 20}
     figures = {

@@ -14,7 +14,7 @@ FIGURES = ["learning_curves", "cosine_density", "alignment_uniformity"]
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_has_a_checksum_a_title_all_substitutions_and_unique_ids(finished, name):
-    labels = check_model_folder(finished / "figures/lab").labels
+    labels = [*map(str, check_model_folder(finished / "figures/lab").labels)]
     svg = (finished / f"figures/lab/{name}.svg").read_text()
     assert len(labels) == 2
     assert f"Substitutions: {'; '.join(labels)}." in " ".join(" ".join(texts(svg)).split())

@@ -6,11 +6,11 @@ import pytest
 
 from tests.planning import ROOT, grids_in, merged_config
 from workflow_scripts.errors import MissingError, UnreachableError
-from workflow_scripts.graph import outside
+from workflow_scripts.graph import source_plans
 from workflow_scripts.graph.checks import open_study
 from workflow_scripts.graph.claims import Claims
 from workflow_scripts.graph.gaps import Gaps, gap_runs, unpinned
-from workflow_scripts.graph.outside import need_findings
+from workflow_scripts.graph.needs import need_findings
 from workflow_scripts.graph.reporting import Figures, Page
 
 PAPER = "config/config.yaml"
@@ -25,10 +25,10 @@ LLAMA = "encoder llama2_7b_mntp: not there; expected local:models/llm2vec-llama-
 def opened(no_variables, tmp_path, monkeypatch):
     """A function that opens a study in a folder without results, whose Hub does not answer unless a test says so."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(outside, "_planned", {})
-    monkeypatch.setattr(outside, "answers", lambda: False)
-    monkeypatch.setattr(outside, "snapshot", lambda *_: tmp_path / "no_snapshot")
-    outside._listing.cache_clear()
+    monkeypatch.setattr(source_plans, "_planned", {})
+    monkeypatch.setattr(source_plans, "answers", lambda: False)
+    monkeypatch.setattr(source_plans, "snapshot", lambda *_: tmp_path / "no_snapshot")
+    source_plans._listing.cache_clear()
 
     def opening(*experiments, **sections):
         config = merged_config(PAPER) | {"data_root": str(tmp_path), "experiments": [*experiments]}
@@ -131,8 +131,8 @@ def lacking(error):
     ],
 )
 def test_the_hub_is_asked_for_what_only_it_may_have(opened, monkeypatch, listing, begins):
-    monkeypatch.setattr(outside, "answers", lambda: True)
-    monkeypatch.setattr(outside, "listing", listing)
+    monkeypatch.setattr(source_plans, "answers", lambda: True)
+    monkeypatch.setattr(source_plans, "listing", listing)
     hub = {"kind": "hub", "repository": "team/sncse", "revision": "0" * 40}
     sources = [{"kind": "local", "path": "models/mine"}, hub]
     block = {"fetch": {"licence": "x", "optional": True, "sources": sources}}
@@ -146,15 +146,15 @@ def test_what_is_not_optional_is_no_gap_and_stops_with_a_line(opened):
     needed = {"fetch": {"licence": "x", "sources": [{"kind": "local", "path": "models/mine"}]}}
     study = opened("jtcse_table1", encoders={"sncse_bert": needed})
     assert "frozen_cls.sncse_bert" not in study.gaps
-    (line,) = need_findings(study.settings, [("encoders.sncse_bert", "encoder sncse_bert")], study.data_root)
+    (line,) = need_findings(study.settings, [("encoders.sncse_bert", "encoder sncse_bert")], study.workplace)
     assert "models/mine/model.safetensors does not exist" in line and "optional: true for a gap" in line
 
 
 def test_sentences_that_a_corpus_adds_must_be_there_though_the_set_is_optional(opened):
     study = opened("jtcse_table2")
     jobs = [(f"datasets.{name}", f"dataset {name}") for name in ("sick_r_all", "claif")]
-    assert not [*need_findings(study.settings, jobs, study.data_root)]
-    (line,) = need_findings(study.settings, [("corpora.wiki1m_sick_r", "corpus"), *jobs], study.data_root)
+    assert not [*need_findings(study.settings, jobs, study.workplace)]
+    (line,) = need_findings(study.settings, [("corpora.wiki1m_sick_r", "corpus"), *jobs], study.workplace)
     assert line.startswith("datasets.sick_r_all: no source is there: ")
 
 

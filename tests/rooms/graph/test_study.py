@@ -2,6 +2,7 @@
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 from snakemake.iocontainers import Wildcards
@@ -29,8 +30,7 @@ def test_a_data_root_may_be_relative_or_in_the_home_folder(
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("SEMBLANCE_DATA", "~/of_all")
     (tmp_path / folder).mkdir(parents=True)
-    open_study(merged_config(DEMO) | {"data_root": given}, ROOT)
-    assert os.environ["SEMBLANCE_DATA"] == str(tmp_path / folder)  # as jobs see it
+    assert open_study(merged_config(DEMO) | {"data_root": given}, ROOT).data_root == tmp_path / folder
 
 
 def test_files_after_a_second_flag_are_refused(monkeypatch):
@@ -50,3 +50,23 @@ def test_a_slice_holds_the_defaults_of_its_settings(study):
     held = json.loads(settings_of(lambda _: study.settings, suite="suites.sts.{suite}")(wildcards))["suite"]
     assert held == study.settings.suites.sts[name].model_dump(mode="json")
     assert held["text"] == "release" and "text" not in written
+
+
+def test_a_study_takes_its_workplace_from_settings_and_variables_and_sets_none(no_variables, monkeypatch):
+    monkeypatch.setenv("SEMBLANCE_ANSWERS", "/elsewhere/answers.sqlite")
+    monkeypatch.setenv("SEMBLANCE_OFFLINE", "1")
+    before = {**os.environ}
+    given = {"cache": "~/finished", "cache_gigabytes": 2, "data_root": "/data"}
+    study = open_study(merged_config(DEMO) | given, ROOT)
+    assert study.workplace.model_dump(mode="json") == {
+        "cache": str(Path("~/finished").expanduser()),
+        "cache_gigabytes": 2,
+        "answers": "/elsewhere/answers.sqlite",
+        "data_root": "/data",
+        "offline": True,
+    }
+    assert {**os.environ} == before
+    for name in ("SEMBLANCE_ANSWERS", "SEMBLANCE_OFFLINE"):
+        monkeypatch.delenv(name)
+    workplace = open_study(merged_config(DEMO), ROOT).workplace
+    assert (str(workplace.answers), workplace.offline) == ("answers/answers.sqlite", False)

@@ -44,7 +44,7 @@ def test_a_suite_scores_what_is_there_and_lists_what_is_not(kind, model, tmp_pat
     rows = evaluated(kind, model, tmp_path / "scores.parquet", [there, dataset(tmp_path, "gone", LABELLED)])
     assert gaps_of(rows) == {"gone": GONE}
     assert {row["metric"] for row in rows if row["task"] == "classes"} == SUITES[kind][1]
-    assert read_record(tmp_path / "scores.parquet").labels == LABELS.get(kind, [])
+    assert [*map(str, read_record(tmp_path / "scores.parquet").labels)] == LABELS.get(kind, [])
 
 
 def test_a_readout_of_the_suite_takes_the_place_of_the_runs_own(model, tmp_path):

@@ -33,6 +33,7 @@ from workflow_scripts.provenance.artefacts import (
     writing_table,
 )
 from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.provenance.record import merged_labels
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg"><text>Spearman</text></svg>'
 HTML = "<!doctype html><html><body><p>Report</p></body></html>"
@@ -110,7 +111,7 @@ def test_contents_and_labels_are_the_identity_wherever_they_were_made(written, t
     there = {"commit": "f" * 40, "dirty": not here.origin.dirty, "processor": "another", "threads": 64}
     changes = {"meaning": {}, "key": "e" * 64, "packages": {"torch": "9"}}
     other = here.model_copy(update=changes | {"origin": here.origin.model_copy(update=there)})
-    labelled = other.model_copy(update={"labels": ["a stand-in"]})
+    labelled = other.model_copy(update={"labels": merged_labels(["a stand-in"])})
     write_all(tmp_path / "made otherwise", other)
     write_all(tmp_path / "other labels", labelled)
     write_all(tmp_path / "other contents", other, mark="another")
@@ -236,7 +237,7 @@ def test_labels_of_inputs_are_inherited_through_every_kind_of_artefact(tmp_path,
     write_folder(model, record(model, inputs={"sentences": table}, labels=["stand-in encoder"]))
     write_page(figure, SVG, record(figure, inputs={"model": model, "prompt": prompt}))
     last = record("b.parquet", inputs={"figure": figure}, labels=["extractive exemplars"])
-    assert last.labels == ["extractive exemplars", "other engine", "stand-in encoder"]
+    assert [*map(str, last.labels)] == ["extractive exemplars", "other engine", "stand-in encoder"]
 
 
 # Places

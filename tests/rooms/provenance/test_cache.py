@@ -18,8 +18,11 @@ from workflow_scripts.provenance.artefacts import (
     write_table,
     writing_model_folder,
 )
+from workflow_scripts.provenance.cache import Cache
 from workflow_scripts.provenance.job import Job
+from workflow_scripts.settings.workplace import Workplace
 
+CACHE = Cache(Path("../cache"), 1)
 KEY, OTHER = "a" * 64, "b" * 64
 FILES = {"model": Path("model"), "history": Path("out/history")}
 TABLE = pa.table({"step": [1, 2]})
@@ -28,10 +31,10 @@ MADE = {"model/weights": b"weights", "model/below/config": b"{}", "out/history":
 
 @pytest.fixture
 def place(cached, tmp_path, monkeypatch):
-    """Go to a folder of work; returns the cache."""
+    """Go to a folder of work; returns the cache's folder."""
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
-    return cached
+    return cached.folder
 
 
 def work(contents=MADE):
@@ -56,15 +59,15 @@ def entries(folder):
 
 
 def test_an_entry_is_restored_under_its_key_and_replaces_present_files(place):
-    assert not cache.restore(KEY, FILES)
+    assert not CACHE.restore(KEY, FILES)
     work()
-    cache.put(KEY, FILES)
+    CACHE.put(KEY, FILES)
     assert Path("model/weights").samefile(place / "aa" / KEY / "model/weights")
     work({"model/of another": b"x", "out/history": b"y"})
-    assert not cache.restore(OTHER, FILES)
-    assert cache.restore(KEY, FILES) and made() == MADE
-    shutil.rmtree(cache.entry_folder(KEY))
-    assert not cache.restore(KEY, FILES) and entries(place) == []
+    assert not CACHE.restore(OTHER, FILES)
+    assert CACHE.restore(KEY, FILES) and made() == MADE
+    shutil.rmtree(CACHE.entry_folder(KEY))
+    assert not CACHE.restore(KEY, FILES) and entries(place) == []
 
 
 def flip(path):
@@ -100,9 +103,9 @@ def file_at(path):
 
 def of_another_key(entry):
     work(MADE | {"out/history": b"another"})
-    cache.put(OTHER, FILES)
+    CACHE.put(OTHER, FILES)
     shutil.rmtree(entry)
-    shutil.copytree(cache.entry_folder(OTHER), entry)
+    shutil.copytree(CACHE.entry_folder(OTHER), entry)
 
 
 DAMAGE = {
@@ -129,16 +132,16 @@ DAMAGE = {
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 def test_a_damaged_entry_is_reported_and_made_again(place, damage, capsys):
     work()
-    cache.put(KEY, FILES)
+    CACHE.put(KEY, FILES)
     entry = place / "aa" / KEY
     damage(entry)
     work({"out/history": b"before"})
     before = made()
-    assert not cache.restore(KEY, FILES) and made() == before
-    assert f"{entry}: damaged; the entry is deleted" in capsys.readouterr().out
+    assert not CACHE.restore(KEY, FILES) and made() == before
+    assert f"{KEY}: damaged; the entry is deleted" in capsys.readouterr().out
     work()
-    cache.put(KEY, FILES)
-    assert cache.restore(KEY, FILES) and made() == MADE
+    CACHE.put(KEY, FILES)
+    assert CACHE.restore(KEY, FILES) and made() == MADE
 
 
 def without_links(*_):
@@ -148,20 +151,19 @@ def without_links(*_):
 def test_an_edit_in_place_does_not_reach_copies(place, monkeypatch):
     monkeypatch.setattr(Path, "hardlink_to", without_links)
     work()
-    cache.put(KEY, FILES)
+    CACHE.put(KEY, FILES)
     Path("model/weights").write_bytes(b"edited!")
-    assert cache.restore(KEY, FILES) and made() == MADE
+    assert CACHE.restore(KEY, FILES) and made() == MADE
 
 
-def test_the_least_recently_used_entries_are_deleted(place, monkeypatch):
+def test_the_least_recently_used_entries_are_deleted(place):
     keys = [digit * 64 for digit in "abcd"]
     work({"model/weights": bytes(300_000), "out/history": b""})
     for age, key in enumerate(keys[:3]):
-        cache.put(key, FILES)
+        CACHE.put(key, FILES)
         os.utime(place / key[:2] / key, (age, age))
-    assert cache.restore(keys[0], FILES)  # which is used, then
-    monkeypatch.setenv(cache.GIGABYTES, "0.001")
-    cache.put(keys[3], FILES)
+    assert CACHE.restore(keys[0], FILES)  # which is used, then
+    CACHE._replace(gigabytes=0.001).put(keys[3], FILES)
     assert sorted(entry.name for entry in entries(place)) == [keys[0], keys[2], keys[3]]
 
 
@@ -170,7 +172,7 @@ def test_a_full_disk_loses_only_the_entry(place, monkeypatch, capsys):
     work({"model/weights": bytes(200_000), "out/history": b""})
     monkeypatch.setattr(Path, "hardlink_to", without_links)
     with jobs.full_disk():
-        cache.put(KEY, FILES)
+        CACHE.put(KEY, FILES)
     assert "not cached: File too large" in capsys.readouterr().out
     assert [*place.rglob("*")] == [place / "aa"]
 
@@ -185,7 +187,7 @@ OUTPUTS = {
 def test_an_output_with_a_pipe_or_a_link_is_not_cached(place, capsys, add):
     work()
     add()
-    cache.put(KEY, FILES)
+    CACHE.put(KEY, FILES)
     assert "not cached: model/" in capsys.readouterr().out
     assert [*place.rglob("*")] == [place / "aa"]
 
@@ -193,9 +195,9 @@ def test_an_output_with_a_pipe_or_a_link_is_not_cached(place, capsys, add):
 def test_an_empty_folder_is_restored(place):
     work()
     Path("model/empty").mkdir()
-    cache.put(KEY, FILES)
+    CACHE.put(KEY, FILES)
     work()
-    assert cache.restore(KEY, FILES) and Path("model/empty").is_dir()
+    assert CACHE.restore(KEY, FILES) and Path("model/empty").is_dir()
 
 
 # Other people's files, and other people
@@ -203,7 +205,7 @@ def test_an_empty_folder_is_restored(place):
 
 def test_making_room_deletes_nothing_but_entries(place, monkeypatch):
     work()
-    cache.put(KEY, FILES)
+    CACHE.put(KEY, FILES)
     others = [
         place / "aa/notes.txt",
         place / "aa" / KEY[2:] / "object",  # as in a store of Git
@@ -223,7 +225,7 @@ def test_making_room_deletes_nothing_but_entries(place, monkeypatch):
 
 def test_an_entry_that_is_a_link_is_deleted_without_what_it_leads_to(place, tmp_path):
     work()
-    cache.put(KEY, FILES)
+    CACHE.put(KEY, FILES)
     entry = (place / "aa" / KEY).rename(tmp_path / "elsewhere")
     (place / "aa" / KEY).symlink_to(entry)
     cache._make_room(place, 0)
@@ -253,10 +255,10 @@ UNREADABLE = {
 
 @pytest.mark.parametrize("unreadable", UNREADABLE.values(), ids=UNREADABLE)
 def test_an_unreadable_cache_is_a_warning_and_ends_no_job(place, monkeypatch, capsys, unreadable):
-    monkeypatch.setenv(cache.FOLDER, "cache")
+    cache_here = Cache(Path("cache"), 1)
     monkeypatch.setattr(Path, "hardlink_to", without_links)  # the output keeps its own permissions
     work()
-    cache.put(KEY, FILES)
+    cache_here.put(KEY, FILES)
     for path in [Path("model"), *Path("model").rglob("*"), Path("out"), Path("out/history"), Path()]:
         path.chmod(0o777)
     forbidden = Path("cache", unreadable)
@@ -264,28 +266,28 @@ def test_an_unreadable_cache_is_a_warning_and_ends_no_job(place, monkeypatch, ca
     forbidden.chmod(0)
     before = made_outputs()
     with another_user():
-        assert not cache.restore(KEY, FILES)
-        cache.put(KEY, FILES)
-        cache.put(OTHER, FILES)
+        assert not cache_here.restore(KEY, FILES)
+        cache_here.put(KEY, FILES)
+        cache_here.put(OTHER, FILES)
         cache._make_room(Path("cache"), 1)
     assert f"{KEY}: not read, and its work is done again: Permission denied." in capsys.readouterr().out
     forbidden.chmod(mode)
-    assert cache.restore(KEY, FILES) and made_outputs() == before
+    assert cache_here.restore(KEY, FILES) and made_outputs() == before
 
 
 def test_a_file_of_another_user_is_copied(place, monkeypatch):
     """Snakemake sets the times of outputs, which only their owner may."""
     work()
-    cache.put(KEY, FILES)
+    CACHE.put(KEY, FILES)
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-    assert cache.restore(KEY, FILES) and made() == MADE
+    assert CACHE.restore(KEY, FILES) and made() == MADE
     assert Path("model/weights").stat().st_nlink == 1
 
 
 KILLED = {
-    "put": (cache, "_entry_list", cache.put),
-    "restore": (cache, "put_in_place", cache.restore),
-    "make room": (shutil, "rmtree", lambda key, _: cache._remove(cache.entry_folder(key))),
+    "put": (cache, "_entry_list", CACHE.put),
+    "restore": (cache, "put_in_place", CACHE.restore),
+    "make room": (shutil, "rmtree", lambda key, _: cache._remove(CACHE.entry_folder(key))),
 }
 """What a job does, and the function in which it is killed."""
 
@@ -295,7 +297,7 @@ def test_a_killed_job_leaves_a_usable_cache(place, tmp_path, doing):
     module, name, do = KILLED[doing]
     work()
     if doing != "put":
-        cache.put(KEY, FILES)
+        CACHE.put(KEY, FILES)
 
     def act():
         setattr(module, name, lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
@@ -303,12 +305,15 @@ def test_a_killed_job_leaves_a_usable_cache(place, tmp_path, doing):
 
     assert jobs.in_child(act, tmp_path / "log") == -signal.SIGKILL
     if doing != "restore":
-        assert not cache.restore(KEY, FILES)
+        assert not CACHE.restore(KEY, FILES)
     cache._make_room(place, 0)
     assert [path.name for path in place.rglob(".*")] == []
     work()
-    cache.put(KEY, FILES)
-    assert cache.restore(KEY, FILES) and made() == MADE
+    CACHE.put(KEY, FILES)
+    assert CACHE.restore(KEY, FILES) and made() == MADE
+
+
+SMALL = CACHE._replace(gigabytes=50_000 / 10**9)
 
 
 def hammer(number, keys):
@@ -319,7 +324,7 @@ def hammer(number, keys):
     for _ in range(10):
         for key in keys:
             expected = key.encode() * 100
-            if cache.restore(key, files):
+            if SMALL.restore(key, files):
                 restored += 1
                 assert files["table"].read_bytes() == (files["model"] / "weights").read_bytes() == expected
             else:
@@ -327,13 +332,12 @@ def hammer(number, keys):
                 files["model"].mkdir(parents=True)
                 files["table"].write_bytes(expected)
                 (files["model"] / "weights").write_bytes(expected)
-                cache.put(key, files)
+                SMALL.put(key, files)
     assert restored
 
 
-def test_many_jobs_share_a_cache_that_is_always_full(place, monkeypatch, tmp_path):
+def test_many_jobs_share_a_cache_that_is_always_full(place, tmp_path):
     keys = [f"{number}0{KEY}"[:64] for number in range(6)]
-    monkeypatch.setenv(cache.GIGABYTES, str(50_000 / 10**9))
     children = [jobs._FORK.Process(target=hammer, args=(number, keys)) for number in range(4)]
     for child in children:
         child.start()
@@ -341,7 +345,7 @@ def test_many_jobs_share_a_cache_that_is_always_full(place, monkeypatch, tmp_pat
         child.join()
     assert [child.exitcode for child in children] == [0] * 4
     whole = [
-        cache.restore(entry.name, {name: Path(name) for name in ("table", "model")})
+        CACHE.restore(entry.name, {name: Path(name) for name in ("table", "model")})
         for entry in entries(place)
     ]
     assert whole and all(whole) and not [*place.rglob(".*.tmp")]
@@ -356,7 +360,8 @@ def training(study):
     outputs = {"record": model, "history": Path(study, "run/history.parquet"), "times": Path(study, "times")}
     write_table(corpus, TABLE, described("split_corpus", [corpus], labels=["a stand-in"]))
     start = described("train_encoder", [model, outputs["history"]], inputs={"corpus": corpus})
-    return Job(start, {"corpus": corpus}, outputs, {}, {}, portable=True)
+    workplace = Workplace.parse(jobs.NOWHERE | {"cache": "../cache"}, "workplace")
+    return Job(start, {"corpus": [corpus]}, outputs, {}, workplace, {}, portable=True)
 
 
 def described(rule, outputs, **more):
@@ -379,7 +384,7 @@ def test_another_study_finds_the_same_contents_with_a_record_of_its_own(place):
         assert identity(after) == identity(before)
         record = read_record(after)
         assert record.outputs == two.start.outputs and record.inputs == two.start.inputs
-        assert record.labels == ["a stand-in", "short"]
+        assert [*map(str, record.labels)] == ["a stand-in", "short"]
     assert len(entries(place)) == 1
 
 
@@ -388,13 +393,12 @@ def gpu(monkeypatch, tmp_path):
     """A machine with a driver of NVIDIA; returns the values of the compilers' variables after a job began."""
     exists = Path.exists
     monkeypatch.setattr(Path, "exists", lambda path: str(path) == "/dev/nvidiactl" or exists(path))
-    monkeypatch.setenv(cache.FOLDER, str(tmp_path / "results/.cache"))
 
-    def begun():
+    def begun(folder=tmp_path / "results/.cache"):
         for name in cache.COMPILERS:
             monkeypatch.setenv(name, "")  # as it was before, after the test
             monkeypatch.delenv(name)
-        cache.share_compiled()
+        cache.share_compiled(folder)
         return [os.environ.get(name) for name in cache.COMPILERS]
 
     return begun
@@ -405,12 +409,12 @@ def test_what_is_compiled_lies_beside_the_cache_in_a_folder_of_the_user_alone(gp
     assert gpu() == [str(own / "inductor"), str(own / "triton")]
     assert own.stat().st_mode & 0o777 == 0o700
     monkeypatch.setenv("TRITON_CACHE_DIR", "/elsewhere")
-    cache.share_compiled()
+    cache.share_compiled(tmp_path / "results/.cache")
     assert os.environ["TRITON_CACHE_DIR"] == "/elsewhere"
 
 
 @pytest.mark.parametrize("place", ["others may write", "a link", "no cache", "a file"])
-def test_nothing_is_compiled_into_a_folder_that_others_may_have_filled(gpu, tmp_path, monkeypatch, place):
+def test_nothing_is_compiled_into_a_folder_that_others_may_have_filled(gpu, tmp_path, place):
     own = tmp_path / f"results/.cache.compiled-{os.getuid()}"
     own.parent.mkdir()
     match place:
@@ -421,6 +425,4 @@ def test_nothing_is_compiled_into_a_folder_that_others_may_have_filled(gpu, tmp_
             own.symlink_to(tmp_path)
         case "a file":
             own.touch()
-        case "no cache":
-            monkeypatch.delenv(cache.FOLDER)
-    assert gpu() == [None, None]
+    assert (gpu(None) if place == "no cache" else gpu()) == [None, None]

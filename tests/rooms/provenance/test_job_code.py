@@ -33,10 +33,11 @@ def tree(tmp_path_factory):
     return jobs.make_inputs(copy_tree(tmp_path_factory.mktemp("tree")))
 
 
-def command_line(**packages):
+def command_line(cache=None, **packages):
     """The job's, as its rule writes it."""
+    place = jobs.NOWHERE | {"cache": cache and str(cache)}
     files = {"sentences": Path("corpus/train.parquet"), "counts": Path("words.parquet")}
-    call = jobs.call_of("count_words", {"words": {"peak_window": 1}}, corpus="toy", **files)
+    call = jobs.call_of("count_words", {"words": {"peak_window": 1}}, corpus="toy", workplace=place, **files)
     return ["count_words", json.dumps(call | {"packages": call["packages"] | packages})]
 
 
@@ -74,14 +75,13 @@ def test_a_job_does_not_begin_with_other_packages_than_it_was_planned_with(tree)
 
 def test_the_cache_is_read_before_a_training_starts_its_processes(tree, cached):
     """Processes of torchrun do not read the cache, and only the first one writes it."""
-    place = {"SEMBLANCE_CACHE": str(cached)}
-    for environment in (place | {"RANK": "1"}, place | {"RANK": "0"}, place):
+    for environment in ({"RANK": "1"}, {"RANK": "0"}, {}):
         Path(tree, "words.parquet").unlink(missing_ok=True)
-        ended = run(tree, "-m", "workflow_scripts.jobs", *command_line(), **environment)
+        ended = run(tree, "-m", "workflow_scripts.jobs", *command_line(cached.folder), **environment)
         assert ended.returncode == 0
         assert ("restored from" in ended.stdout) == ("RANK" not in environment)
-        assert len([*cached.glob("??/*")]) == (environment.get("RANK") != "1")
-    (counts,) = cached.glob("??/*/counts")
+        assert len([*cached.folder.glob("??/*")]) == (environment.get("RANK") != "1")
+    (counts,) = cached.folder.glob("??/*/counts")
     assert f"restored from {counts.parent}; delete this entry to run the job again" in ended.stdout
     assert (tree / "words.parquet").samefile(counts)
 

@@ -7,7 +7,7 @@ from workflow_scripts.provenance.key import job_key
 JOB = {
     "wildcards": {"run": "plain", "seed": "1"},
     "settings": {"method": {"temperature": 0.05, "layers": [1, 2]}, "training": {"steps": 3}},
-    "inputs": {"encoder/a": "1" * 64, "encoder/b": "2" * 64, "corpus": "3" * 64},
+    "inputs": {"encoder": {"a": "1" * 64, "b": "2" * 64}, "corpus": "3" * 64},
     "meaning": {"workflow_scripts/jobs/train_encoder.py": "4" * 64},
     "packages": {"torch": "2.0"},
 }
@@ -26,7 +26,7 @@ def key(rule="train_encoder", **changes):
         {"settings": {"method": {"temperature": 3, "layers": [1, 2]}, "training": {"steps": 0.05}}},
         {"settings": {"method": {"temperature": 0.05, "layers": [2, 1]}, "training": {"steps": 3}}},
         {"inputs": JOB["inputs"] | {"corpus": "5" * 64}},
-        {"inputs": {"encoder/b": "2" * 64, "encoder/a": "1" * 64, "corpus": "3" * 64}},
+        {"inputs": JOB["inputs"] | {"encoder": {"b": "2" * 64, "a": "1" * 64}}},
         {"inputs": JOB["inputs"] | {"words": "6" * 64}},
         {"meaning": {"workflow_scripts/jobs/train_encoder.py": "5" * 64}},
         {"packages": {"torch": "2.1"}},
@@ -40,7 +40,7 @@ def test_whatever_decides_the_result_changes_the_key(change):
     "change",
     [
         {"settings": {"training": {"steps": 3.0}, "method": {"layers": [1.0, 2], "temperature": 0.05}}},
-        {"inputs": {"corpus": "3" * 64, "encoder/a": "1" * 64, "encoder/b": "2" * 64}},
+        {"inputs": {"corpus": "3" * 64, "encoder": {"a": "1" * 64, "b": "2" * 64}}},
         {"wildcards": {"seed": "1", "run": "plain"}},
     ],
 )

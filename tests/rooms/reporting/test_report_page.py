@@ -11,6 +11,7 @@ import pytest
 from tests.rooms.reporting import conftest
 from tests.rooms.reporting.conftest import finish
 from workflow_scripts.columns import TABLE
+from workflow_scripts.provenance.record import gap_label
 from workflow_scripts.reporting.page import compare_runs
 from workflow_scripts.reporting.sheets import Sheet
 
@@ -135,7 +136,7 @@ def test_with_two_seeds_the_page_says_that_nothing_is_tested_and_promises_no_p(
 
 
 def test_missing_data_is_listed_on_the_page_and_below_figures(finished, tmp_path_factory):
-    labels = ("gap: datasets.sts16: no source is available",)
+    labels = (gap_label("datasets.sts16: no source is available"),)
     other = finish(tmp_path_factory.mktemp("other"), labels=labels, drawn=("learning_curves",))
     text = words_of(other)
     assert "No substitutions" in text

@@ -40,7 +40,10 @@ def made_by(rule, outputs, *, settings=None, inputs=None, **others):
         meaning=meanings("data.words"),
         versions=packages("data.words"),
         settings=settings or {},
-        inputs={role: place(path) for role, path in (inputs or {}).items()},
+        inputs={
+            role: [place(path) for path in given] if isinstance(given, list) else place(given)
+            for role, given in (inputs or {}).items()
+        },
         outputs=[place(path) for path in outputs],
         **others,
     )
@@ -110,7 +113,7 @@ def write_scores(run, seed, value=0.7):
         score_table(scores, run=run, seed=seed, suite="suite"),
         inputs={
             "model": f"runs/{run}/seed{seed}/model/record.json",
-            f"datasets/{STUDY}/datasets/stsb.parquet": "datasets/stsb.parquet",
+            "datasets": ["datasets/stsb.parquet"],
         },
         wildcards={"suite": "suite", "run": run, "seed": str(seed)},
     )
@@ -123,7 +126,7 @@ def score_files():
 def write_table_of_scores(value=0.7):
     scores = [Score("STSB", "all", "spearman", value, 40), Score("STSB", "all", "pearson", 0.6, 40)]
     rows = [score_table(scores, run=run, seed=seed, suite="suite") for run, seed in RUNS]
-    inputs = {f"scores/{STUDY}/{file}": file for file in score_files()}
+    inputs = {"scores": score_files()}
     table = pa.concat_tables(rows)
     write("make_table", "tables/main.parquet", table, inputs=inputs, wildcards={"experiment": "main"})
 
@@ -135,7 +138,7 @@ def write_times():
     """A table of times, and the page that shows it."""
     times = TIMES.as_posix()
     write("tabulate_times", times, pa.table({"mean": [0.5]}), wildcards={"experiment": "main"})
-    page = made_by("write_report", ["report.html"], inputs={f"times/{times}": times})
+    page = made_by("write_report", ["report.html"], inputs={"times": [times]})
     write_page(Path(STUDY, "report.html"), "<html><body>0.5</body></html>", page)
 
 

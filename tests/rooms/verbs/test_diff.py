@@ -13,6 +13,7 @@ from safetensors.torch import save_file
 from tests.rooms.verbs.conftest import STUDY, flip_a_byte
 from tests.verbs import data, printed
 from workflow_scripts.provenance.artefacts import read_record, write_page, writing_model_folder
+from workflow_scripts.provenance.record import merged_labels
 from workflow_scripts.verbs.diff import Difference, numeric_differences
 from workflow_scripts.verbs.records import ABSENT
 
@@ -81,7 +82,7 @@ def test_code_packages_machine_commit_and_labels_are_compared_separately_from_co
         "meaning": {file: sha for file, sha in record.meaning.items() if file != WORDS},
         "packages": {**record.packages, "torch": "2.9"},
         "origin": record.origin.model_copy(update=origin),
-        "labels": ["other engine"],
+        "labels": merged_labels(["other engine"]),
         "settings": {"a": {"b": [1, {"c": 2}]}, "empty": {}},
     }
     for name, made in (("a", record), ("b", record.model_copy(update=changes))):

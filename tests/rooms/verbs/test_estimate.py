@@ -1,6 +1,7 @@
 """Steps, hours, gigabytes and requests of jobs, worked out by hand from round numbers."""
 
 import math
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -180,8 +181,10 @@ def test_a_twin_is_saved_as_two_encoders(study):
     sizes = [estimate.gigabytes(study, job("train_encoder", run=name)) for name in ("one", "long", "both")]
     assert sizes == pytest.approx([0.44, 1.4, 0.88])
     assert estimate.gigabytes(study, job("fetch_encoder", encoder="large")) == 1.4
-    assert estimate.gigabytes(study, job("encode_teacher", corpus="wiki")) == pytest.approx(6400 * 9480e-9)
-    assert estimate.gigabytes(study, job("encode_teacher", corpus="vague")) == 0
+    assert estimate.gigabytes(
+        study, job("encode_teacher", settings={"teacher": {}}, corpus="wiki")
+    ) == pytest.approx(6400 * 9480e-9)
+    assert estimate.gigabytes(study, job("encode_teacher", settings={"teacher": {}}, corpus="vague")) == 0
     assert estimate.corpus_rows(SETTINGS, "fr_expanded") == 1600  # both sentences of 800 pairs
 
 
@@ -213,23 +216,22 @@ def test_a_pool_needs_a_range_of_requests_and_has_a_price(tmp_path):
     assert row["USD at most"] == pytest.approx(400 * (132 * 1 + 100 * 2) / 1e6)
 
 
-def test_every_source_is_listed_with_its_place(monkeypatch):
-    monkeypatch.setenv("SEMBLANCE_DATA", "/data")
+def test_every_source_is_listed_with_its_place():
     sources = {
-        "text": "local:mine/a.tsv sha256:12ab; local:mine/b.tsv sha256:34cd",
-        "away": "not reached: hub:team/toy@0000",
-        "lacking": "none",
-        "open": "hub:team/toy@None",
+        "text": {"kind": "files", "files": {"local:mine/b.tsv": "34cd", "local:mine/a.tsv": "12ab"}},
+        "away": {"kind": "unreachable", "repositories": [{"name": "team/toy", "revision": "0000"}]},
+        "lacking": {"kind": "none"},
+        "open": {"kind": "hub", "repositories": [{"name": "team/toy", "revision": None}]},
     }
     jobs = [
         job("read_dataset", settings={"source": one, "dataset": {"optional": name == "away"}}, dataset=name)
         for name, one in sources.items()
     ]
-    files = "local:mine/bert/1_Pooling/config.json sha256:0; local:mine/bert/model.safetensors sha256:2"
-    jobs.append(job("fetch_encoder", settings={"source": files}, encoder="toy"))
-    optional = {"source": "none", "dataset": {"optional": True}}
+    files = {"local:mine/bert/1_Pooling/config.json": "0", "local:mine/bert/model.safetensors": "2"}
+    jobs.append(job("fetch_encoder", settings={"source": {"kind": "files", "files": files}}, encoder="toy"))
+    optional = {"source": {"kind": "none"}, "dataset": {"optional": True}}
     jobs.append(job("read_dataset", settings=optional, dataset="spare"))
-    found = estimate.read_from(SETTINGS, [*jobs, job("train_encoder", run="one")])
+    found = estimate.read_from(SETTINGS, [*jobs, job("train_encoder", run="one")], Path("/data"))
     assert {row["of"]: row["read from"] for row in found} == {
         "away": "not reached: hub:team/toy@0000: a gap",
         "lacking": "no source found",

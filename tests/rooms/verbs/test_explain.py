@@ -143,7 +143,7 @@ def experiment(root, study):
         "make_table",
         "tables/experiment.parquet",
         pa.Table.from_pylist(rows, schema=TABLE_COLUMNS),
-        inputs={f"scores/{STUDY}/{file}": file for file in study.score_files()},
+        inputs={"scores": study.score_files()},
         settings={"experiment": {"columns": COLUMNS}},
     )
 
@@ -199,12 +199,12 @@ def test_a_cell_shows_the_settings_of_its_run_and_its_baseline(root, experiment,
 )
 def test_a_cell_of_the_extraction_study_leads_to_its_models_representation(root, study, cell, files):
     """There are two representations, each scored on two tasks."""
-    scores = {}
+    scores = []
     for representation, task in product(("plain", "random"), ("a", "b")):
         file = f"scores/extraction/sts/{representation}/{task}.parquet"
         wildcards = {"kind": "sts", "representation": representation, "task": task}
         study.write("extract_scores", file, pa.table({"value": [0.5]}), wildcards=wildcards)
-        scores[f"scores/{STUDY}/{file}"] = file
+        scores.append(file)
     settings = {
         "names": {"models": {"BERT": {"representation": "plain"}, "RE": {"representation": "random"}}}
     }
@@ -213,7 +213,9 @@ def test_a_cell_of_the_extraction_study_leads_to_its_models_representation(root,
         for run, heading, task in (("avg", "BERT", "a"), ("avg", "RE", "a, b"), ("avg: RE", "STS", "b"))
     ]
     table = pa.Table.from_pylist(rows, schema=TABLE_COLUMNS)
-    path = study.write("tabulate_extraction", "tables/b.parquet", table, inputs=scores, settings=settings)
+    path = study.write(
+        "tabulate_extraction", "tables/b.parquet", table, inputs={"scores": scores}, settings=settings
+    )
     found = [*states(explained(path, cell))][1:]
     assert found == [f"scores/extraction/sts/{file}.parquet" for file in files]
 

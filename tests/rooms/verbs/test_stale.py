@@ -11,6 +11,7 @@ import pytest
 from tests.rooms.verbs.conftest import STUDY, TIMES, reseal
 from tests.verbs import data
 from workflow_scripts.provenance.artefacts import read_record
+from workflow_scripts.provenance.record import as_list
 from workflow_scripts.verbs import stale
 from workflow_scripts.verbs.plan import PlannedJob
 from workflow_scripts.verbs.records import ABSENT, Records
@@ -23,9 +24,9 @@ def planned_like(record):
     """The job that would make the artefacts of a record."""
     roles = {}
     for role, given in record.inputs.items():
-        if ":" not in given.path:
-            name, several, _path = role.partition("/")
-            roles = roles | {name: [*roles.get(name, []), given.path] if several else given.path}
+        files = [file.path for file in as_list(given)]
+        if not any(":" in file for file in files):
+            roles |= {role: files if isinstance(given, list) else files[0]}
     timings = [f"benchmarks/study/{record.rule}.times.parquet"]
     return PlannedJob(
         record.rule, dict(record.wildcards), copy.deepcopy(record.settings), [], [*record.outputs, *timings],

@@ -10,17 +10,29 @@ import pyarrow as pa
 import pytest
 from pydantic import TypeAdapter
 
-from workflow_scripts.data.sources import NOT_REACHED
-from workflow_scripts.graph import notes, outside
-from workflow_scripts.graph.outside import planned_source, source_now, sources_read
+from workflow_scripts.data.sources import SourcePlan
+from workflow_scripts.graph import notes, source_plans
+from workflow_scripts.graph.source_plans import planned_source, source_now, sources_read
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.provenance.record import Input
 from workflow_scripts.settings.sources import FileSource, HubFiles, HubSource, LocalEncoder
 
 COMMIT = "0" * 40
 HUB = {"kind": "hub", "repository": "team/toy", "revision": COMMIT}
-ON_HUB = f"hub:team/toy@{COMMIT}"
+IN_RECORDS = f"hub:team/toy@{COMMIT}"
 PIN = "1" * 64
+
+
+def files(hashes):
+    return SourcePlan(kind="files", files=hashes)
+
+
+def on_hub(kind, *names):
+    repositories = [{"name": name, "revision": COMMIT} for name in names]
+    return SourcePlan.model_validate({"kind": kind, "repositories": repositories})
+
+
+ON_HUB, NONE = on_hub("hub", "team/toy"), SourcePlan(kind="none")
 
 
 def local(*paths, pin=None):
@@ -32,7 +44,7 @@ def sha256(text):
 
 
 def named(**texts):
-    return "; ".join(f"local:{name} sha256:{sha256(text)}" for name, text in texts.items())
+    return files({f"local:{name}": sha256(text) for name, text in texts.items()})
 
 
 @pytest.fixture
@@ -41,8 +53,8 @@ def root(tmp_path, monkeypatch):
     (tmp_path / "data").mkdir()
     (tmp_path / "study").mkdir()
     monkeypatch.chdir(tmp_path / "study")
-    monkeypatch.setattr(outside, "answers", lambda: False)
-    monkeypatch.setattr(outside, "snapshot", lambda *_: tmp_path / "no_snapshot")
+    monkeypatch.setattr(source_plans, "answers", lambda: False)
+    monkeypatch.setattr(source_plans, "snapshot", lambda *_: tmp_path / "no_snapshot")
     for name in "ab":
         (tmp_path / "data" / name).write_text(name)
     return tmp_path / "data"
@@ -64,7 +76,7 @@ def now(sources, root, recorded=None, gap=False):
 
 
 KEPT = {"local:a": PIN, "local:b": PIN}
-AS_KEPT = f"local:a sha256:{PIN}; local:b sha256:{PIN}"
+AS_KEPT = files(KEPT)
 FIRST, SECOND, AWAY = local("a"), local("b"), local("c")
 HERE = {"kind": "local", "files": {"text": {"path": "a", "sha256": None}}, "reader": "lines"}
 OTHER = HERE | {"files": {"text": {"path": "c", "sha256": None}}}
@@ -76,23 +88,23 @@ PLANNED = {
     "the first source that is there": ([AWAY, FIRST, SECOND], {}, {}, named(a="a")),
     "one whose files are all there": ([local("a", "c"), SECOND], {}, {}, named(b="b")),
     "one on this machine before the Hub": ([HUB, FIRST], {}, {}, named(a="a")),
-    "all repositories": ([AWAY, HUB, HUB | {"repository": "other"}], {}, {}, f"{ON_HUB} or hub:other@{COMMIT}"),
-    "nothing": ([AWAY], {}, {}, "none"),
-    "a file of a package of any release": ([PACKAGE], {}, {"root": None}, f"{IN_PACKAGE} sha256:{PIN}"),
-    "a package that is not there": ([PACKAGE | {"package": "no_such_package"}], {}, {}, "none"),
-    "nothing without a data root": ([FIRST], {}, {"root": None}, "none"),
-    "a pinned file, unread": ([local("a", pin=PIN)], {}, {}, f"local:a sha256:{PIN}"),
+    "all repositories": ([AWAY, HUB, HUB | {"repository": "other"}], {}, {}, on_hub("hub", "team/toy", "other")),
+    "nothing": ([AWAY], {}, {}, NONE),
+    "a file of a package of any release": ([PACKAGE], {}, {"root": None}, files({IN_PACKAGE: PIN})),
+    "a package that is not there": ([PACKAGE | {"package": "no_such_package"}], {}, {}, NONE),
+    "nothing without a data root": ([FIRST], {}, {"root": None}, NONE),
+    "a pinned file, unread": ([local("a", pin=PIN)], {}, {}, files({"local:a": PIN})),
     "one of two pins": ([local("a", pin=[PIN, sha256("a")])], {}, {}, named(a="a")),
     "a file that changed": ([local("a", "b")], KEPT, {"a": "edited"}, named(a="edited", b="b")),
     "a disk that is not mounted": ([AWAY, local("a", "b"), SECOND, HUB], KEPT, {"root": None, "gap": True}, AS_KEPT),
     "a file that is gone": ([AWAY, local("a", "b"), SECOND, HUB], KEPT, {"a": None}, AS_KEPT),
     "no better source": ([AWAY, FIRST, SECOND, HUB], READ_A, {}, named(a="a")),
     "a better source": ([AWAY, FIRST, SECOND, HUB], READ_A, {"c": "c"}, named(c="c")),
-    "a better source than the Hub": ([AWAY, FIRST, HUB], {ON_HUB: PIN}, {"c": "c"}, named(c="c")),
-    "what was read of a Hub that is gone": ([AWAY, HUB], {ON_HUB: PIN}, {"gap": True}, ON_HUB),
-    "files of a Hub that is gone": ([AWAY, HUB | {"kind": "hub_files"}], {f"{ON_HUB}/x": PIN}, {"gap": True}, ON_HUB),
+    "a better source than the Hub": ([AWAY, FIRST, HUB], {IN_RECORDS: PIN}, {"c": "c"}, named(c="c")),
+    "what was read of a Hub that is gone": ([AWAY, HUB], {IN_RECORDS: PIN}, {"gap": True}, ON_HUB),
+    "files of a Hub that is gone": ([AWAY, HUB | {"kind": "hub_files"}], {f"{IN_RECORDS}/x": PIN}, {"gap": True}, ON_HUB),
     "a Hub that does not answer": ([HUB], {}, {}, ON_HUB),
-    "a gap where the Hub does not answer": ([HUB], {}, {"gap": True}, NOT_REACHED + ON_HUB),
+    "a gap where the Hub does not answer": ([HUB], {}, {"gap": True}, on_hub("unreachable", "team/toy")),
     "a Hub that answers": ([HUB], {}, {"gap": True, "answers": lambda: True}, ON_HUB),
     "a copy of the Hub's": ([HUB], {}, {"gap": True, "snapshot": lambda *_: Path.cwd()}, ON_HUB),
     "a file, whatever the Hub": ([FIRST], {}, {"gap": True}, named(a="a")),
@@ -108,7 +120,7 @@ PLANNED = {
 @pytest.mark.parametrize(("sources", "recorded", "change", "name"), PLANNED.values(), ids=PLANNED)
 def test_what_would_be_read_now_is_named(root, monkeypatch, sources, recorded, change, name):
     for known in change.keys() & {"answers", "snapshot"}:
-        monkeypatch.setattr(outside, known, change[known])
+        monkeypatch.setattr(source_plans, known, change[known])
     for file in "abc":
         if text := change.get(file):
             (root / file).write_text(text)
@@ -130,9 +142,13 @@ ENCODERS = [encoder("mine"), encoder("other")]
     [
         (named(a="a"), MANY, [FIRST]),
         (ON_HUB, MANY, [HUB, HUB | {"kind": "hub_files"}]),
-        (NOT_REACHED + ON_HUB, [AWAY, HUB], [AWAY, HUB]),
-        ("none", [AWAY], [AWAY]),
-        ("local:other/config.json sha256:1; local:other/model.safetensors sha256:2", ENCODERS, ENCODERS[1:]),
+        (on_hub("unreachable", "team/toy"), [AWAY, HUB], [AWAY, HUB]),
+        (NONE, [AWAY], [AWAY]),
+        (
+            files({"local:other/config.json": "1", "local:other/model.safetensors": "2"}),
+            ENCODERS,
+            ENCODERS[1:],
+        ),
         (named(d="d"), [FIRST, SECOND], [FIRST, SECOND]),  # that nobody knows any more
     ],
 )
@@ -147,15 +163,15 @@ def test_an_encoder_is_named_by_the_files_that_are_taken(root, tiny_bert):
     shutil.copytree(tiny_bert, root / "toy")
     (root / "toy/README.md").write_text("x")
     found = now(sources, root)
-    recorded = dict(part.split(" sha256:") for part in found.split("; "))
+    recorded = found.files
     taken = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
     assert [*recorded] == [f"local:toy/{name}" for name in taken]
     (root / "toy/vocab.txt").write_text("x")
-    assert "local:toy/vocab.txt" in now(sources, root, recorded)
+    assert "local:toy/vocab.txt" in now(sources, root, recorded).files
     shutil.rmtree(root / "toy")
     assert now(sources, root, recorded) == found
     pinned, weights = encoder("toy", sha256={"model.safetensors": PIN}), "local:toy/model.safetensors"
-    assert now([pinned], root, {weights: PIN}) == f"{weights} sha256:{PIN}"
+    assert now([pinned], root, {weights: PIN}) == files({weights: PIN})
 
 
 def write(path, **foreign):
@@ -166,32 +182,45 @@ def write(path, **foreign):
 
 def test_no_gap_comes_in_the_place_of_data_that_a_failed_job_has_taken_away(root, monkeypatch):
     """The last plan stays as long as no source is there; a gap that a job has written may be another's."""
-    monkeypatch.setattr(outside, "_planned", {})
+    monkeypatch.setattr(source_plans, "_planned", {})
     study = SimpleNamespace(data_root=root, folder="results/toy")
 
     def asked(*sources):
         return source_now(study, "datasets/toy.parquet", [typed(source) for source in sources])
 
     assert asked(local("a"), local("c")) == named(a="a")
-    outside.note_planned()
+    source_plans.note_planned()
     (root / "a").unlink()
     assert asked(local("a"), local("c"), HUB) == named(a="a")
     assert asked(local("a"), local("b")) == named(b="b")
     write(Path("results/toy/datasets/toy.parquet"))
-    assert asked(local("a"), local("c")) == "none"
+    assert asked(local("a"), local("c")) == NONE
 
 
 def test_a_job_that_runs_elsewhere_is_told_what_was_planned(root, monkeypatch):
-    monkeypatch.setattr(outside, "_planned", {})
+    monkeypatch.setattr(source_plans, "_planned", {})
     study = SimpleNamespace(data_root=root, folder="results/toy")
     asked = ("datasets/toy.parquet", [typed(local("a"))])
     assert source_now(study, *asked) == named(a="a")
-    assert not outside.NOTES.exists()  # a dry run
-    outside.note_planned()
+    assert not source_plans.NOTES.exists()  # a dry run
+    source_plans.note_planned()
     (root / "a").rename(root.parent / "a")  # out of a compute node's sight
     monkeypatch.setattr(sys, "argv", ["snakemake", "--mode", "remote"])
     assert source_now(study, *asked) == named(a="a")
-    assert source_now(study, "datasets/other.parquet", [typed(local("a"))]) == "none"
+    assert source_now(study, "datasets/other.parquet", [typed(local("a"))]) == NONE
+
+
+@pytest.mark.parametrize("text", ["local:a sha256:0", '{"kind": "another"}', "[]", ""])
+def test_a_note_that_cannot_be_read_is_planned_anew(root, monkeypatch, text):
+    """Such as one of another version."""
+    monkeypatch.setattr(source_plans, "_planned", {})
+    study = SimpleNamespace(data_root=root, folder="results/toy")
+    note = source_plans.NOTES / "results/toy/datasets/toy.parquet.json"
+    note.parent.mkdir(parents=True)
+    note.write_text(text)
+    assert source_now(study, "datasets/toy.parquet", [typed(local("a"))]) == named(a="a")
+    monkeypatch.setattr(sys, "argv", ["snakemake", "--mode", "remote"])
+    assert source_now(study, "datasets/toy.parquet", [typed(local("a"))]) == named(a="a")
 
 
 # Hashes

@@ -11,7 +11,7 @@ def tabulate_extraction(job: Job) -> None:
     name = job.wildcards["table"]
     table = ExtractionTable.parse(job.settings["table"], f"extraction.tables.{name}")
     names = Names.parse(job.settings["names"], "extraction")
-    printed = {path.stem: as_printed(path.read_bytes(), path.as_posix()) for path in job.many("published")}
+    printed = {path.stem: as_printed(path.read_bytes(), path.as_posix()) for path in job.inputs("published")}
     of_tasks = {task: printed[file] for task, file in job.settings["single"].items() if file in printed}
-    scores = Scores.read(job.many("scores"), names)
+    scores = Scores.read(job.inputs("scores"), names)
     job.write({"cells": build(table, names, scores, printed.get(name, {}), of_tasks)})

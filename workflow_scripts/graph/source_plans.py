@@ -1,0 +1,279 @@
+"""Plans of sources: the files or repositories from which each dataset, encoder or set of word vectors would be read.
+
+The job that reads a dataset or fetches an encoder has the plan of its source among its settings (``data.sources``). It
+runs again when a file appears or changes, or when a source that is listed earlier becomes available. What was read
+stays as it is when its file disappears: a disk that is not mounted reruns nothing. The plan is the same before and
+after the job, so that a finished study stays finished.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeVar
+
+from pydantic import ValidationError
+
+from workflow_scripts.data.hub import Kind, answers, listing, snapshot
+from workflow_scripts.data.published import SHARDS, WEIGHTS, encoder_folder, files_of
+from workflow_scripts.data.sources import Pin, Repository, SourcePlan
+from workflow_scripts.errors import MissingError, UnreachableError
+from workflow_scripts.graph.clone import is_in_job
+from workflow_scripts.graph.notes import read_note, sha256_now, write_note
+from workflow_scripts.graph.study import Study
+from workflow_scripts.settings.extraction import LocalWords, PackagedWords
+from workflow_scripts.settings.sources import (
+    FileSource,
+    HubEncoder,
+    HubFiles,
+    HubSource,
+    LocalEncoder,
+    LocalFiles,
+    Packaged,
+    PackageEncoder,
+    PackageFiles,
+    Pinned,
+)
+
+Words = LocalWords | PackagedWords
+Source = FileSource | HubSource | LocalEncoder | PackageEncoder | HubEncoder | Words
+"""One of the places that a dataset, an encoder or word vectors may be read from."""
+S = TypeVar("S", bound=Source)
+
+NOTES = Path(".snakemake/sources")
+"""Below the working directory: what the last run was planned with, for its jobs that run elsewhere."""
+_planned: dict[Path, SourcePlan] = {}
+"""Note to the plan that was computed in this process."""
+
+
+class Here(NamedTuple):
+    """A source on this machine, whether its files are there or not."""
+
+    source: LocalFiles | PackageFiles | LocalEncoder | PackageEncoder | Words
+    folder: Path | None
+    """That holds the files; None where there is no data root or no such package."""
+    label: str
+    """What the name of a file begins with."""
+    files: Mapping[str, tuple[str, Pin]]
+    """Role for the reader to the file below the folder, and its pinned hash if it has one."""
+    needed: frozenset[str]
+    """Files without which the source is not available."""
+    is_open: bool = False
+    """Whether all files of the folder belong to it."""
+
+    @property
+    def lacks(self) -> str:
+        """Why it is not available; empty where all files that are needed are there."""
+        if self.folder is None and isinstance(self.source, Packaged):
+            return f"Python package {self.source.package} is not installed"
+        if self.folder is None:
+            return f"no data root is set, below which {' and '.join(sorted(self.needed))} would be"
+        missing = next((file for file in sorted(self.needed) if not (self.folder / file).is_file()), None)
+        return f"{self.folder / missing} does not exist" if missing else ""
+
+    def made(self, recorded: Collection[str]) -> bool:
+        """Whether the files that a record names are of this source."""
+        if self.is_open:
+            return bool(recorded) and all(file.startswith(self.label) for file in recorded)
+        return {*recorded} == {f"{self.label}{file}" for file, _ in self.files.values()}
+
+    def hashes(self) -> dict[str, str]:
+        """Hashes of the files; a single pin is taken for one, since the job checks it."""
+        folder = self.folder or Path()
+        return {
+            f"{self.label}{file}": pin if isinstance(pin, str) else sha256_now(folder / file)
+            for file, pin in self.files.values()
+            if pin or (folder / file).is_file()
+        }
+
+    def contents(self) -> tuple[Any, ...]:
+        """How the files that would be read are read, and their hashes by role, wherever they are."""
+        reading: tuple[Any, ...] = ()
+        if isinstance(self.source, LocalFiles | PackageFiles):
+            reading = (self.source.reader, self.source.options)
+        hashes = self.hashes()
+        return *reading, {role: hashes.get(f"{self.label}{file}") for role, (file, _) in self.files.items()}
+
+
+def source_now(
+    study: Study,
+    artefact: str,
+    sources: Iterable[Source],
+    *,
+    optional: bool = False,
+    kind: Kind = "dataset",
+) -> SourcePlan:
+    """Return the source that the job of one artefact would read now; within a job, the one that it was planned with.
+
+    On a compute node there may be neither data nor network, and Snakemake rebuilds the graph there.
+
+    Args:
+        study: Whose results and settings count.
+        artefact: File or model folder below the study's results.
+        sources: Of a dataset or an encoder, as configured.
+        optional: Whether it may be a gap.
+        kind: Of its repositories.
+    """
+    note, made = NOTES / study.folder / f"{artefact}.json", Path(study.folder, artefact)
+    noted = _noted_plan(note)
+    if is_in_job() and noted:
+        return noted
+    sources = list(sources)
+    plan = planned_source(sources, recorded_files(made), study.data_root, optional=optional, kind=kind)
+    if noted and plan.kind != "files" and not made.exists():
+        # A job that failed has deleted the artefact: no gap takes its place.
+        plan = planned_source(sources, noted.files, study.data_root, optional=optional, kind=kind)
+    if not is_in_job():
+        _planned[note] = plan
+    return plan
+
+
+def _noted_plan(note: Path) -> SourcePlan | None:
+    """Return the plan in a note; None if there is none that can be read."""
+    try:
+        return SourcePlan.model_validate(read_note(note))
+    except ValidationError:
+        return None
+
+
+def note_planned() -> None:
+    """Note what was planned when a run starts that is not a dry run."""
+    for note, plan in _planned.items():
+        write_note(note, plan.model_dump_json())
+
+
+def planned_source(
+    sources: Iterable[Source],
+    recorded: Mapping[str, str],
+    data_root: Path | None,
+    *,
+    optional: bool,
+    kind: Kind = "dataset",
+) -> SourcePlan:
+    """Return the source that would be read now.
+
+    Args:
+        sources: Of a dataset or an encoder, as configured.
+        recorded: Files that it was read from, if it has been, each with its hash.
+        data_root: Folder of local data.
+        optional: Whether it is a gap if the Hub, which alone may have it, does not answer or lacks it.
+        kind: Of its repositories.
+    """
+    sources = list(sources)
+    here = list(sources_here(sources, data_root))
+    read = next((source for source in here if source.made(recorded)), None)
+    for source in here:
+        if source is read:
+            return SourcePlan(kind="files", files=dict(recorded) if source.lacks else source.hashes())
+        if not source.lacks and not (read and not read.lacks and read.contents() == source.contents()):
+            return SourcePlan(kind="files", files=source.hashes())
+    on_hub = [source for source in sources if isinstance(source, Pinned)]
+    if not on_hub:
+        return SourcePlan(kind="none")
+    places = tuple(source.prefix.removesuffix("/") for source in on_hub)
+    was_read = any(file.startswith(places) for file in recorded)
+    return SourcePlan(
+        kind=_state_on_hub(on_hub, kind) if optional and not was_read else "hub",
+        # All of them: only the job sees which has answered.
+        repositories=tuple(Repository(name=one.repository, revision=one.revision) for one in on_hub),
+    )
+
+
+def _state_on_hub(on_hub: Iterable[Pinned], kind: Kind) -> Literal["hub", "unreachable", "absent"]:
+    """Return whether one of the repositories can be had, or may.
+
+    A repository without a revision is not asked for. One that denies access may be had: its job says why it is not.
+    """
+    pinned = [(source, source.revision) for source in on_hub if source.revision]
+    if not pinned or may_be_had([source for source, _ in pinned], kind, ask=False):
+        return "hub"
+    if not answers():
+        return "unreachable"
+    return "hub" if any(_hub_has(source, revision, kind) for source, revision in pinned) else "absent"
+
+
+@cache
+def _listing(repository: str, revision: str, kind: Kind) -> set[str] | None:
+    """Return the files of a repository; empty if it does not exist, None if that is not known."""
+    try:
+        return listing(repository, revision, kind)
+    except MissingError:
+        return set()
+    except UnreachableError:
+        return None
+
+
+def _hub_has(source: Pinned, revision: str, kind: Kind) -> bool:
+    """Return whether the Hub has the files of a source, or does not say."""
+    files = _listing(source.repository, revision, kind)
+    if files is None or isinstance(source, HubSource):
+        return files != set()
+    if isinstance(source, HubFiles):
+        return {file.path for file in source.files.values()} <= files
+    pins = source.sha256 if isinstance(source, HubEncoder) else None
+    return {*pins} <= files if pins else any(Path(file).name in (WEIGHTS, SHARDS) for file in files)
+
+
+def sources_read(plan: SourcePlan, sources: Sequence[S]) -> list[S]:
+    """Return the configured sources of a plan; all of them if it has none."""
+    for source in sources:
+        if any(here.made(plan.files) for here in sources_here([source], None)):
+            return [source]
+    if plan.kind != "hub":
+        return list(sources)
+    return list(filter(_is_on_hub, sources)) or list(sources)
+
+
+def _is_on_hub(source: Source) -> bool:
+    return isinstance(source, Pinned)
+
+
+def sources_here(sources: Iterable[Source], data_root: Path | None) -> Iterator[Here]:
+    """The sources on this machine, in order."""
+    for source in sources:
+        if isinstance(source, LocalEncoder | PackageEncoder):
+            yield _encoder_here(source, data_root)
+        elif not isinstance(source, Pinned):
+            files = {role: (file.path, file.sha256) for role, file in source.files.items()}
+            needed = frozenset(file for file, _ in files.values())
+            yield Here(source, source.root(data_root), source.prefix, files, needed)
+
+
+def _encoder_here(source: LocalEncoder | PackageEncoder, data_root: Path | None) -> Here:
+    root, label = source.root(data_root), f"{source.prefix}{source.path}/"
+    folder = root / source.path if root else None
+    if source.sha256:
+        pinned: dict[str, tuple[str, Pin]] = {file: (file, pin) for file, pin in source.sha256.items()}
+        return Here(source, folder, label, pinned, frozenset(pinned))
+    files = files_of(folder) if folder else []
+    weights = [encoder_folder(folder) / name for name in (WEIGHTS, SHARDS)] if folder else []
+    needed = next((file for file in files if folder and folder / file in weights), WEIGHTS)
+    return Here(
+        source, folder, label, {file: (file, None) for file in files}, frozenset({needed}), is_open=True
+    )
+
+
+def may_be_had(on_hub: Iterable[Pinned], kind: Kind, *, ask: bool = True) -> bool:
+    """Whether the Hub's client has a copy of one of the repositories, or else the Hub answers if it may be asked."""
+    pinned = ((source.repository, source.revision) for source in on_hub)
+    copied = any(commit and snapshot(name, commit, kind).is_dir() for name, commit in pinned)
+    return copied or (ask and answers())
+
+
+def recorded_files(artefact: Path) -> dict[str, str]:
+    """Sources from outside in the record of what a job made, and their hashes.
+
+    Args:
+        artefact: A file or model folder below results.
+
+    Returns:
+        Nothing where it was never made, is a gap, or cannot be read.
+    """
+    if not artefact.exists():
+        return {}
+    from workflow_scripts.provenance.artefacts import read_record  # slow to import
+
+    try:
+        record = read_record(artefact)
+    except (OSError, ValueError, KeyError):  # the job that reads the file reports the error
+        return {}
+    return {one.path: one.sha256 for one in record.sources} if record else {}
