@@ -5,6 +5,7 @@ findings; 1, findings; 2, wrong call.
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -71,7 +72,12 @@ def main() -> None:
     """Run the verb of the command line; an error that a user can mend is printed as one line."""
     try:
         with one_line_errors():
-            sys.exit(ask(sys.argv[1:]))
+            code = ask(sys.argv[1:])
+            sys.stdout.flush()
+            sys.exit(code)
+    except BrokenPipeError:  # as in `| head`; Python would write the rest at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
     except SystemExit as end:
         if not isinstance(end.code, str):
             raise

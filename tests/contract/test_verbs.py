@@ -1,6 +1,9 @@
 """The front door: verbs, their help, their forms of output, and what a wrong call is told."""
 
 import json
+import os
+import subprocess
+import sys
 from importlib import import_module
 
 import pytest
@@ -20,6 +23,21 @@ def test_help_says_what_a_verb_is_with_an_example_that_it_takes(verb, capsys):
     assert f"\n  python -m workflow_scripts {verb}" in shown and "--json" in shown
     documented = import_module(f"workflow_scripts.verbs.{verb}").__doc__
     assert documented and len(documented.splitlines()[0]) < 121
+
+
+def test_a_reader_that_has_read_enough_is_no_traceback():
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "workflow_scripts"],
+        cwd=ROOT,
+        stdout=write,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 def test_without_a_verb_all_are_listed():

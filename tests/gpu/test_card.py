@@ -115,9 +115,15 @@ class Taken(NamedTuple):
 
 
 def taken_by(objective: Objective) -> Taken:
-    """Take the first step of an objective."""
+    """Take the first step of an objective, whose inputs, such as a teacher's vectors, have its weights' precision."""
     update = Update(objective, SETTINGS, STEPS)
-    left, _names = Eager(update, compiles=False)(host_half(objective, 1, 1), SETTINGS.learning_rate)
+    precision = next(objective.module.parameters()).dtype
+    inputs = tree_map_only(
+        Tensor,
+        lambda read: read.to(precision) if read.is_floating_point() else read,
+        host_half(objective, 1, 1),
+    )
+    left, _names = Eager(update, compiles=False)(inputs, SETTINGS.learning_rate)
     named = objective.module.named_parameters()
     gradients = {name: p.grad.double().cpu() for name, p in named if p.grad is not None}
     return Taken(update, left[0].item(), gradients)

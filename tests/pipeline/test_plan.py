@@ -6,6 +6,7 @@ import pytest
 
 from tests.cards import machine
 from tests.planning import DEMO, ROOT, copy_tree, planned_jobs, run, run_alone
+from workflow_scripts.graph.notes import note_call
 
 
 def preflight(folder, *words):
@@ -46,6 +47,14 @@ def test_scored_pairs_are_encoded_on_a_gpu_of_this_machine(tmp_path, config, sch
     said = run_alone(tmp_path, "-m", "workflow_scripts", *words, **place)
     gpus = {row["rule"]: row["GPUs each"] for row in json.loads(said.stdout)["jobs by rule"]}
     assert gpus["train_encoder"] == 1 and gpus["evaluate_sts"] == asks
+
+
+def test_a_target_of_another_study_is_refused_with_the_study_that_was_asked(tmp_path, monkeypatch):
+    """Without --configfile, a verb asks for the study of the last run."""
+    monkeypatch.chdir(tmp_path)
+    note_call("demo", [ROOT / DEMO], {})
+    (refused,) = (line for line in preflight(tmp_path, "simcse").stdout.splitlines() if "no rule" in line)
+    assert " The study is that of --configfile " in refused and refused.endswith("config/demo.yaml.")
 
 
 def test_a_paper_is_a_target_of_its_tables_and_figures(tmp_path):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.planning import ROOT
-from tests.slurm.node import Job, Node, UnavailableError
+from tests.slurm.node import PREFIX, Job, Node, UnavailableError
 
 ASKED = "SEMBLANCE_SLURM_TEST"
 """Set by make slurm-test: these tests start daemons and take ten minutes."""
@@ -22,7 +22,7 @@ def node() -> Iterator[Node]:
     """A cluster of one node; skips where this machine can have none."""
     if ASKED not in os.environ:
         pytest.skip(f"starts SLURM; make slurm-test does, or {ASKED}=1")
-    node = Node(Path(tempfile.mkdtemp(prefix="semblance-slurm-")))  # which other users can reach
+    node = Node(Path(tempfile.mkdtemp(prefix=PREFIX)))  # which other users can reach
     try:
         node.start()
         yield node

@@ -4,7 +4,8 @@ No systemd: munged, mariadbd, slurmdbd, slurmctld and slurmd are started here as
 folder, and ended by their process ids. Two things are outside it: the link /etc/slurm/slurm.conf, since the executor
 plugin takes SLURM_CONF away from the commands inside its jobs; and a network namespace in which slurmd and all jobs
 live, which reaches the controller and nothing else, as the compute nodes of many clusters do. The node claims more
-cores, memory and GPUs than the machine has, so that real requests are granted; its GPUs are copies of /dev/null.
+cores, memory and GPUs than the machine has, so that real requests are granted; its GPUs are copies of /dev/null, which
+jobs do not see: a job that is given a GPU it cannot use would end.
 """
 
 import os
@@ -22,6 +23,8 @@ from typing import NamedTuple
 import psutil
 
 ETC = Path("/etc/slurm/slurm.conf")
+PREFIX = "semblance-slurm-"
+"""Of the folders of these clusters."""
 DAEMONS = ("slurmd", "slurmctld", "slurmdbd", "mariadbd", "munged")
 """In the order of stopping."""
 PACKAGES = ("slurm-wlm", "munge", "slurmdbd", "mariadb-server-core", "mariadb-client-core", "iproute2")
@@ -52,6 +55,7 @@ SlurmdLogFile={folder}/slurmd.log
 MpiDefault=none
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
+TaskProlog={folder}/prolog.sh
 # Without cgroups, memory is what a poll of /proc finds.
 JobAcctGatherType=jobacct_gather/linux
 JobAcctGatherFrequency=task=2
@@ -134,7 +138,7 @@ class Node:
             raise UnavailableError("starting SLURM's daemons takes root")
         if not all(map(shutil.which, (*DAEMONS, "ip", "nsenter"))):
             raise UnavailableError(f"apt-get install --no-install-recommends {' '.join(PACKAGES)}")
-        if ETC.exists() or (ETC.is_symlink() and ETC.readlink() != self.config and ETC.readlink().exists()):
+        if is_taken():
             raise UnavailableError(f"{ETC} is another cluster's")
         self._plug_in()
         self._write()
@@ -208,6 +212,9 @@ class Node:
                 os.mknod(self.folder / f"gpu{number}", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
             except PermissionError as error:
                 raise UnavailableError("no right to make device nodes, which stand for GPUs") from error
+        prolog = self.folder / "prolog.sh"
+        prolog.write_text("#!/bin/sh\necho 'export CUDA_VISIBLE_DEVICES='\n")
+        prolog.chmod(0o755)
         names = ("port", "node_port", "dbd_port", "db_port")
         self.ports = dict(zip(names, free_ports(len(names)), strict=True))
         places = {"host": self.host, "folder": self.folder, "controller": HOST_ADDRESS, "node": NODE_ADDRESS}
@@ -229,20 +236,20 @@ class Node:
 
     def stop(self) -> None:
         """Cancel what is in the queue, end the daemons, take the link away."""
-        if self._process("slurmctld"):
+        if self.process("slurmctld"):
             for job in self.jobs():
                 subprocess.run(["scancel", str(job.number)], check=False, capture_output=True)
             wait_for(lambda: not said("squeue", "-h"), 40, "the queue to be empty")
         for name in DAEMONS:
-            if daemon := self._process(name):
+            if daemon := self.process(name):
                 daemon.terminate()
-                wait_for(lambda name=name: self._process(name) is None, 30, f"{name} to end")  # type: ignore[misc]
+                wait_for(lambda name=name: self.process(name) is None, 30, f"{name} to end")  # type: ignore[misc]
         subprocess.run(["ip", "netns", "delete", self.namespace], check=False, capture_output=True)
         subprocess.run(["ip", "link", "delete", "svhost"], check=False, capture_output=True)
         if ETC.is_symlink() and ETC.readlink() == self.config:
             ETC.unlink()
 
-    def _process(self, name: str) -> psutil.Process | None:
+    def process(self, name: str) -> psutil.Process | None:
         """A daemon that this node started and that still lives."""
         with suppress(OSError, ValueError, psutil.NoSuchProcess):
             found = psutil.Process(int((self.folder / f"{name}.pid").read_text()))
@@ -256,6 +263,16 @@ class Node:
         whose = ["--user", user] if user else []
         asked = said("squeue", *whose, "--noheader", "--states=all", "--sort=i", f"--Format={fields}")
         return [job_in(line) for line in asked.splitlines()]
+
+
+def is_taken() -> bool:
+    """Whether this machine has another cluster: a killed session of these tests leaves a link and no daemon."""
+    if not ETC.is_symlink():
+        return ETC.exists()
+    folder = ETC.readlink().parent
+    if folder.name.startswith(PREFIX):
+        return any(map(Node(folder).process, DAEMONS))
+    return ETC.exists()
 
 
 def job_in(line: str) -> Job:

@@ -8,6 +8,8 @@ from tests.planning import copy_tree
 from tests.slurm.conftest import give_profile
 from tests.smoke import CONFIGS, SMOKE
 
+pytestmark = pytest.mark.timeout(3900)  # each wait has a limit of its own
+
 
 @pytest.fixture(scope="module")
 def finished(start, tmp_path_factory: pytest.TempPathFactory) -> Path:

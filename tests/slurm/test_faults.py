@@ -9,6 +9,8 @@ import pytest
 from tests.slurm.conftest import give_profile, jobs_of
 from tests.slurm.node import Node, wait_for
 
+pytestmark = pytest.mark.timeout(3900)  # each wait has a limit of its own
+
 WAIT = 300
 """Seconds for a job to begin or end; a busy machine takes a minute to start Snakemake three times."""
 

@@ -9,6 +9,8 @@ from tests.planning import DEMO
 from tests.slurm.node import HOST_ADDRESS, Node, UnavailableError
 from tests.slurm.stranger import Stranger
 
+pytestmark = pytest.mark.timeout(3900)  # each call has a limit of its own
+
 NOBODY = "http://127.0.0.1:9"
 SCORE = "results/demo/scores/sts/lee/frozen_avg.minilm/seed0.parquet"
 """The demo's smallest part: an encoder that is pooled and evaluated."""

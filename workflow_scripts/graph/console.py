@@ -112,14 +112,15 @@ def check_targets(workflow: Any, results: str) -> None:
     # Snakemake does not show its Snakefile the targets of the command line. It looks for these paths.
     words, rules = call_words(), {rule.name: rule for rule in workflow.rules}
     targets: list[str] = get_argument_parser().parse_args(words).targets if words else []
-    hint = "" if workflow.overwrite_configfiles else " No --configfile is given."
+    given = ", ".join(os.path.relpath(file) for file in workflow.overwrite_configfiles)
+    hint = f"The study is that of --configfile {given}" if given else "No --configfile is given"
 
     def findings() -> Iterator[str]:
         for target in sorted(one if Path(one).is_absolute() else os.path.relpath(one) for one in targets):
             if target not in rules and not any(rule.is_producer(target) for rule in rules.values()):
                 files = [str(file).replace("<results>", results) for file in rules["all"].input]
                 plain = [name for name, rule in rules.items() if not rule.has_wildcards()]
-                yield f"{target}: no rule makes it. {advice(target, files if '/' in target else plain)}{hint}"
+                yield f"{target}: no rule makes it. {advice(target, files if '/' in target else plain)} {hint}."
 
     with one_line_errors():
         refuse(findings())

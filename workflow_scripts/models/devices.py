@@ -49,14 +49,15 @@ def finds_gpu(work: str) -> bool:
     """
     if torch.cuda.is_available():
         return True
-    for name in RESERVED:
-        # CUDA takes the first name that is no GPU's as the end of the list. SLURM writes NoDevFiles for none.
-        if (first := os.environ.get(name, "").split(",")[0]) not in ("", "-1", "NoDevFiles"):
-            raise ConfigError(
-                f"{name}: GPU {first} is reserved for this job, but PyTorch {torch.__version__} cannot use it. Compare "
-                f"the driver that `nvidia-smi` prints with CUDA {torch.version.cuda or '(none in this build)'}, or set "
-                f'{name}="" to run on the CPU.'
-            )
+    # The first one that is set decides, so that an empty CUDA_VISIBLE_DEVICES is enough in a job of SLURM.
+    name = next((name for name in RESERVED if name in os.environ), RESERVED[0])
+    # CUDA takes the first name that is no GPU's as the end of the list. SLURM writes NoDevFiles for none.
+    if (first := os.environ.get(name, "").split(",")[0]) not in ("", "-1", "NoDevFiles"):
+        raise ConfigError(
+            f"{name}: GPU {first} is reserved for this job, but PyTorch {torch.__version__} cannot use it. Compare "
+            f"the driver that `nvidia-smi` prints with CUDA {torch.version.cuda or '(none in this build)'}, or set "
+            f'{RESERVED[0]}="" to run on the CPU.'
+        )
     print(f"this job requested a GPU, but the machine has none: {work} on the CPU", file=sys.stderr)  # noqa: T201
     return False
 

@@ -64,6 +64,15 @@ def test_a_reserved_gpu_that_cannot_be_used_is_an_error(monkeypatch, capsys, wor
     assert "\n" not in str(error.value)
 
 
+def test_an_empty_list_of_gpus_runs_on_the_cpu_as_the_error_says(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setenv("SLURM_JOB_GPUS", "0")
+    with pytest.raises(ConfigError, match='set CUDA_VISIBLE_DEVICES="" to run on the CPU'):
+        granted_device(1)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert granted_device(1) == torch.device("cpu")
+
+
 @pytest.fixture
 def two_gpus(monkeypatch):
     """A machine with two GPUs; returns the GPUs that were made the current one."""

@@ -43,8 +43,8 @@ def read_text(path: Path, otherwise: str | None = None) -> str:
 
     Raises:
         DataError: naming the line that is not UTF-8; or that programs read in different ways, because of a carriage
-            return without a line feed, a control character that another encoding reads as a letter or quotation mark,
-            or lines in two encodings.
+            return without a line feed, other line ends and no line feed, a control character that another encoding
+            reads as a letter or quotation mark, or lines in two encodings.
     """
     content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     try:
@@ -60,6 +60,10 @@ def read_text(path: Path, otherwise: str | None = None) -> str:
         line, feeds, returns = text.count("\n", 0, found.start()) + 1, text.count("\n"), text.count("\r")
         problem = f"a carriage return without a line feed, so that the file has {feeds} or {feeds + returns} line ends"
         raise DataError(f"{path}:{line}: {problem}. Convert its line ends to line feeds.")
+    if "\n" not in text and len(lines := text.splitlines()) > 1:
+        end = f"U+{ord(text[len(lines[0])]):04X}"
+        problem = f"{end} and no line feed, so that the file has 1 line or {len(lines)}"
+        raise DataError(f"{path}:1: {problem}. Convert its line ends to line feeds.")
     return text
 
 

@@ -161,6 +161,7 @@ PAIRED = TSV + "4.5\tA dog ran.\tA cat sat.\n"
         (TRIPLES | {"header": ["sent0", "sent1", "hard_neg"]}, "anchor,positive,negative\nA dog ran.,It ran.,It sat.\n", "all:1: .* look like"),
         (TOPICS | {"header": ["text", "text", "label"]}, "", "header: text is there twice"),
         (TOPICS, (TOPIC + ROWS).replace("\n", "\r"), "all:1: a carriage return without a line feed, so that the file has 0 or 3 line ends"),
+        (TOPICS, (TOPIC + ROWS).replace("\n", "\u2028"), r"all:1: U\+2028 and no line feed, so that the file has 1 line or 3"),
         (TOPICS, TOPIC + ROWS.replace("was hot", "was\rhot"), "all:3: a carriage return without a line feed, so that the file has 3 or 4"),
         *((SCORED, PAIRED.replace("4.5", text), f"all:2: score '{text}' is not a number") for text in
           ("1_0", "4,5", "1,000.5", "\uff14.\uff15", "\u0664", "1e999", "nan", "N/A", "-inf", "85%", "3/5", "0x1", "4.5.")),
