@@ -30,7 +30,7 @@ from workflow_scripts.graph.slices import (
     settings_of,
 )
 from workflow_scripts.graph.resources import resources_of
-from workflow_scripts.settings.suites import EVALUATORS
+from workflow_scripts.settings.suites import EVALUATORS, SUITES
 
 # The configuration: files after --configfile and values of --config are laid over config/*.yaml.
 check_configfiles()

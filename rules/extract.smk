@@ -158,7 +158,7 @@ rule extract_scores:
         "<benchmarks>/extract_scores/{kind}/{representation}/{task}.tsv"
     wildcard_constraints:
         kind="sts|clustering|transfer|geometry",
-    threads: lambda wildcards: 8 if wildcards.kind == "transfer" else 1  # classifiers are fitted side by side
+    threads: EXTRACTION.threads
     resources:
         **job_resources(gigabytes=32, hours=12, encoders=study_encoder),
         gpu=on_gpu("extraction"),

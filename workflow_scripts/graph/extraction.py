@@ -359,6 +359,10 @@ class Extraction:
         assert suite, f"the study has no suite of {wildcards.kind}"
         return as_json({"job": self._job(wildcards), "suite": suite.for_task(wildcards.task)})
 
+    def threads(self, wildcards: Wildcards) -> int:
+        """Return the CPU threads that scores of a kind are computed with."""
+        return SUITES[evaluator_of(wildcards.kind)].threads
+
     def modules(self, wildcards: Wildcards) -> list[str]:
         """The evaluator of a kind, which a job imports by name."""
         return [f"evaluation.{evaluator_of(wildcards.kind)}"]

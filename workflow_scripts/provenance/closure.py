@@ -43,6 +43,7 @@ UNKEYED_PACKAGES = {
     "huggingface_hub",
     "joblib",
     "pydantic",
+    "pydantic_core",
     "PyYAML",
     "requests",
     "tenacity",

@@ -1,7 +1,7 @@
 """The whole configuration of a study, and the settings of one of its runs; the graph reads them, and no job does."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field, Tag
 
@@ -26,7 +26,7 @@ from workflow_scripts.settings.names import Name, Refers
 from workflow_scripts.settings.overrides import Override, laid_over
 from workflow_scripts.settings.report import Claims, Contamination, Page, Significance
 from workflow_scripts.settings.sources import Below, DatasetBlock, EncoderBlock
-from workflow_scripts.settings.suites import MtebLists, Suites
+from workflow_scripts.settings.suites import SUITES, GpuKind, MtebLists, Suites
 from workflow_scripts.settings.training import ContinueMlm, Development, TeacherEncoding, Training
 from workflow_scripts.settings.wording import read
 
@@ -66,7 +66,7 @@ class DevelopmentBlock(Development):
 class EvaluationBlock(Settings):
     """Resources of evaluations."""
 
-    on_gpu: list[Literal["clustering", "mteb", "search", "sts", "transfer", "extraction"]] | None = Field(
+    on_gpu: list[GpuKind] | None = Field(
         description="Kinds of suites whose jobs ask for a GPU each and encode there; extraction: that study. "
         "null: all, but in a queue not sts.",
         json_schema_extra=OPERATIONAL,
@@ -80,7 +80,7 @@ class EvaluationBlock(Settings):
             here: Whether jobs share GPUs of this machine.
         """
         if self.on_gpu is None:
-            return here or kind != "sts"
+            return here or kind == "extraction" or SUITES[kind].gpu == "always"
         return kind in self.on_gpu
 
 

@@ -37,6 +37,10 @@ class Suite(Settings):
 
     form: ClassVar[str | None] = None
     """Form of its ``datasets``, if it has any."""
+    threads: ClassVar[int] = 1
+    """CPU threads that an evaluation of this kind uses beside the encoder."""
+    gpu: ClassVar[Literal["never", "here", "always"]] = "always"
+    """Where its jobs ask for a GPU by default: nowhere, on a machine without a queue, or in a queue too."""
     scores: ClassVar[Cells] = cells(["*"], ["*"])
     """What files of scores hold of each of its ``datasets``; everything for a kind that does not say."""
 
@@ -138,6 +142,7 @@ Measure = Positives | Sample
 class Sts(SuiteConfig):
     """A suite of scored pairs: its tasks are its datasets, and what is measured of geometry, by its name."""
 
+    gpu: ClassVar[Literal["never", "here", "always"]] = "here"  # a queue's wait would be longer than the job
     form: ClassVar[str] = "pairs"
     scores: ClassVar[Cells] = cells(("all", "wmean", "mean", "subset:*"), ("spearman", "pearson"))
 
@@ -214,6 +219,7 @@ class Transfer(SuiteConfig):
     """A suite of transfer tasks."""
 
     scores: ClassVar[Cells] = cells([""], ("accuracy", "dev_accuracy"))
+    threads: ClassVar[int] = 8  # classifiers are fitted side by side
     of_positive: ClassVar[Cells] = cells([""], ["f1"])
     of_grades: ClassVar[Cells] = cells([""], ("spearman", "pearson", "dev_pearson"))
 
@@ -341,6 +347,8 @@ class Mteb(Suite):
 class Cost(Suite):
     """Lengths, batches and repeats."""
 
+    gpu: ClassVar[Literal["never", "here", "always"]] = "never"
+
     tokens: int = Field(gt=0, description="Tokens per sentence T, for counting and for timing; no padding.")
     batch_sizes: list[int] = Field(min_length=1, description="Batch sizes that are timed.")
     repeats: int = Field(gt=0, description="Timed passes of each encoder per batch size; the median counts.")
@@ -377,6 +385,8 @@ class Maps(Settings):
 
 class Attention(Suite):
     """Attention maps and energies of one encoder."""
+
+    gpu: ClassVar[Literal["never", "here", "always"]] = "never"
 
     energy: Energy
     maps: Maps
@@ -438,6 +448,20 @@ SUITES = {kind: _class_of(section) for kind, section in Suites.model_fields.item
 """Kinds of suites, with their classes."""
 EVALUATORS = [kind for kind, suite in SUITES.items() if issubclass(suite, SuiteConfig)]
 """Kinds of suites that score vectors (``evaluation.base``)."""
+
+
+ON_GPU = (*(kind for kind, suite in SUITES.items() if suite.gpu != "never"), "extraction")
+"""Kinds of suites whose jobs may ask for a GPU, and the extraction study."""
+
+
+def _may_ask_for_gpu(kind: str) -> str:
+    if kind not in ON_GPU:
+        *others, last = map(repr, ON_GPU)
+        raise PydanticCustomError("no_gpu", f"must be {', '.join(others)} or {last}")
+    return kind
+
+
+GpuKind = Annotated[str, AfterValidator(_may_ask_for_gpu), Field(json_schema_extra={"enum": [*ON_GPU]})]
 
 
 def _known_kind(kind: str) -> str:

@@ -45,7 +45,7 @@ def test_the_profile_as_it_is_delivered_is_read_as_snakemake_reads_it(monkeypatc
         "executor: slurm\njobs: 1\nslurm-partition-config: partitions.yaml\n"
     )
     (tmp_path / "partitions.yaml").write_text("partitions:\n  main {max_runtime: 1440}\n")
-    with pytest.raises(ConfigError, match=r"/partitions\.yaml\.partitions\.main .*valid dictionary"):
+    with pytest.raises(ConfigError, match=r"/partitions\.yaml\.partitions\.main .*block of keys"):
         site_of(str(tmp_path))
 
 
