@@ -27,6 +27,7 @@ rule make_table:
     input:
         scores=lambda w: grid(w).suite_files("<results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet"),
         metrics=lambda w: grid(w).metrics,
+        histories=lambda w: grid(w).histories,
         dev=lambda w: grid(w).dev,
         published=lambda w: grid(w).published,
         code=make_table.code,
@@ -57,6 +58,7 @@ rule tabulate_times:
         scores=lambda w: grid(w).suite_files(
             "<benchmarks>/times/{kind}/{suite}/{run}/seed{seed}.parquet", timed=True
         ),
+        histories=lambda w: grid(w).histories,
         published=lambda w: grid(w).published,
         code=tabulate_times.code,
     output:

@@ -232,6 +232,13 @@ class Grid:
         return [file for run in self.trained if shown for file in run.files(path)]
 
     @property
+    def histories(self) -> list[str]:
+        """Return the histories of runs of which a block shows the best."""
+        rows, path = self.block.experiment.runs, "<results>/runs/{run}/seed{seed}/history.parquet"
+        chosen = (run for run in self.trained if rows[run.name].choice is not None)
+        return [file for run in chosen for file in run.files(path)]
+
+    @property
     def development(self) -> list[str] | None:
         """Return the tasks of its columns that read the development set; None without such."""
         dataset = self.study.settings.development.dataset

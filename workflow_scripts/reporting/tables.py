@@ -6,6 +6,7 @@ seed of another run, which makes the test a one-sample t-test. One that is made 
 Columns that are computed from others are computed seed by seed.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
@@ -18,7 +19,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from workflow_scripts.columns import METRICS, PAIRS, SCORES, TABLE
+from workflow_scripts.columns import HISTORY, METRICS, PAIRS, SCORES, TABLE
 from workflow_scripts.data.printed import Printed, cell_numbers
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import over_pairs
@@ -70,7 +71,30 @@ def _table(job: Job, *, measured: bool) -> pa.Table:
         job.settings.get("development") or (),
         job.settings.get("gaps", {}),
         {run: pairs[name] for run, name in chosen_by.items() if name in pairs},
+        best_runs(experiment, run_tables(job.inputs("histories"), HISTORY)),
     )
+
+
+def best_runs(experiment: Experiment, histories: Iterable[RunTable]) -> dict[str, str]:
+    """Return the best run by the development score of each block that shows one, with a note that says so.
+
+    Args:
+        experiment: The grid.
+        histories: Those of the trainings of these blocks. A seed's score is the best of its evaluations, by which its
+            checkpoint was kept; a run's is the mean over its seeds.
+    """
+    scores: dict[str, list[float]] = defaultdict(list)
+    for history in histories:
+        scores[history.run].append(pc.max(history.table["dev_score"]).as_py())
+    blocks: dict[int, list[str]] = defaultdict(list)
+    for row in experiment.rows:
+        if row.choice is not None and row.run in scores:
+            blocks[row.choice].append(row.run)
+    best = {max(runs, key=lambda run: fmean(scores[run])): len(runs) for runs in blocks.values()}
+    return {
+        run: f"the best of {count} runs by the development score, {fmean(scores[run]):.4f}"
+        for run, count in best.items()
+    }
 
 
 def _names_of(development: Path) -> Iterable[str]:
@@ -88,6 +112,7 @@ def build(
     development: Collection[str] = (),
     gaps: Mapping[str, str] = MappingProxyType({}),
     pairs: Mapping[str, int] = MappingProxyType({}),
+    best: Mapping[str, str] = MappingProxyType({}),
 ) -> pa.Table:
     """Build one experiment's table.
 
@@ -101,6 +126,7 @@ def build(
         development: Tasks of the dataset by which trained runs chose their checkpoints.
         gaps: Runs that cannot be made, each with the reason, which have no files of scores.
         pairs: Trained runs, each with the number of pairs by which it chose its checkpoint.
+        best: Runs that blocks show in place of all of theirs, each with the note that says so (``best_runs``).
 
     Returns:
         A row per run and column in the grid's order, in the columns of ``columns.TABLE``.
@@ -110,7 +136,10 @@ def build(
     """
     table = _Table(experiment, files, histories, gaps, place)
     cells = []
+    decided = {experiment.runs[run].choice for run in best}
     for run, about in experiment.runs.items():
+        if about.choice in decided and about.choice is not None and run not in best:
+            continue
         for heading in table.columns:
             values = table.values(run, heading)
             tasks = {part.task for part in experiment.averaged(heading) if isinstance(part, Column)}
@@ -118,6 +147,8 @@ def build(
                 values = values._replace(notes=(*values.notes, CHOSEN_BY))
             if values.by_seed and pairs.get(run, FEWEST_PAIRS) < FEWEST_PAIRS:
                 values = values._replace(notes=(*values.notes, CHOSEN_BY_FEW.format(pairs[run])))
+            if values.by_seed and run in best:
+                values = values._replace(notes=(*values.notes, best[run]))
             shows, printed = table.shows(heading), published.get((run, heading))
             made = cell(run, heading, values, shows, table.labels(run, heading), printed)
             cells.append(made | table.against_baseline(run, heading, significance))

@@ -292,6 +292,10 @@ class RunBlock(Settings):
     sweep: dict[Setting, Annotated[list[JsonValue], Field(min_length=1)]] = Field(
         default={}, description="Dotted settings to lists of values; there is a run for each combination."
     )
+    show_best: bool = Field(
+        default=False,
+        description="True shows only the best of these runs by the development score, with a note that says so.",
+    )
     baseline: str | None = Field(
         default=None, description="Run that these are compared with, as of the grid; left out for the grid's."
     )
@@ -305,7 +309,11 @@ class RunBlock(Settings):
         return axes | {setting.rpartition(".")[2]: point.values[setting] for setting in self.sweep}
 
     def conflicts(self) -> Iterator[Finding]:
-        """Braces of a name stand for something."""
+        """Yield braces of a name that stand for nothing, and a choice between runs that are not trained."""
+        if self.show_best and self.corpus is None:
+            yield Finding(
+                "show_best", "true, but no corpus is named, so that nothing is trained", "Leave it out."
+            )
         known = [*AXES, *(setting.rpartition(".")[2] for setting in self.sweep)]
         try:
             (self.name or "").format(**dict.fromkeys(known, ""))
@@ -440,6 +448,7 @@ class GridBlock(_Grid, GridFigures):
                 fixed=one.run.fixed,
                 baseline=one.baseline,
                 series=one.point.series,
+                choice=one.block if self.runs[one.block].show_best else None,
                 swept=bool(self.runs[one.block].sweep),
                 coordinates=one.point.values,
             )
@@ -463,6 +472,7 @@ class GridRow(Settings):
     seeds: list[int]
     fixed: bool = Field(description="Whether it has one value, because nothing in it is random.")
     baseline: str | None = Field(description="Run that it is compared with; null for a baseline itself.")
+    choice: int | None = Field(description="Number of the block whose best run alone is shown; null: shown.")
     series: str = Field(description="Its line in plots of swept settings.")
     swept: bool = Field(description="Whether the values are those of a sweep.")
     coordinates: dict[str, JsonValue] = Field(description="Dotted settings to their values, swept or given.")

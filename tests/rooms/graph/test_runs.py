@@ -80,6 +80,22 @@ def test_settings_are_merged_in_their_order():
     assert settings["development"]["max_tokens"] == config["development"]["max_tokens"]
 
 
+def test_a_block_names_its_runs_for_readers():
+    block = {
+        "method": "simcse",
+        "encoder": ["x", "y"],
+        "corpus": "c",
+        "name": "SimCSE, {encoder}, n = {blocks}",
+    }
+    rows = grid(block | {"sweep": {"method.readout.blocks": [1, 3]}}).experiment.rows
+    assert [row.name for row in rows] == [
+        "SimCSE, x, n = 1", "SimCSE, x, n = 3", "SimCSE, y, n = 1", "SimCSE, y, n = 3",
+    ]  # fmt: skip
+    assert rows[0].run == "simcse.x.c.blocks1"
+    (unnamed,) = grid({"method": "a", "encoder": "x"}).experiment.rows
+    assert unnamed.name == "a.x"
+
+
 # Sweeps
 
 

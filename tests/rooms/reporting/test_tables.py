@@ -5,13 +5,13 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from workflow_scripts.columns import METRICS, SCORES, TABLE
+from workflow_scripts.columns import HISTORY, METRICS, SCORES, TABLE
 from workflow_scripts.data.printed import Printed, cell_numbers
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.base import Score, gap, score_table
 from workflow_scripts.reporting.records import RunTable
-from workflow_scripts.reporting.tables import build
-from workflow_scripts.settings.grids import Experiment
+from workflow_scripts.reporting.tables import best_runs, build
+from workflow_scripts.settings.grids import GridBlock
 from workflow_scripts.settings.report import Significance
 
 SIGNIFICANCE = Significance(alpha=0.05, power=0.8, resamples=100, seed=0)
@@ -30,7 +30,7 @@ TRAINED = {"encoder": "mini", "corpus": "wiki"}
 def grid(*columns, **changes):
     whole = {"title": "T", "source": "S", "seeds": [1, 2, 3], "baseline": BASE, "suites": {"sts": ["sts"]}}
     runs = [{"method": "frozen_cls", "encoder": "mini"}, {"method": ["simcse", "s2sent"], **TRAINED}]
-    return Experiment.parse(whole | {"runs": runs, "columns": [A, B, *columns]} | changes, "experiments.t")
+    return GridBlock.strictly(whole | {"runs": runs, "columns": [A, B, *columns]} | changes).experiment
 
 
 def half(value, seed):
@@ -101,7 +101,7 @@ BY_HAND = {
     "the baseline itself": (grid(), files(), (BASE, "A"), {"difference": None, "baseline": None}),
     "no baseline": (grid(baseline=None), files(), (OTHER, "A"), {"difference": None, "p_value": None}),
     "the baseline of a block": (
-        grid(runs=[*grid().model_dump()["runs"][:1], {"method": "simcse", **TRAINED},
+        grid(runs=[{"method": "frozen_cls", "encoder": "mini"}, {"method": "simcse", **TRAINED},
                    {"method": "s2sent", **TRAINED, "baseline": OURS}]),
         files(), (OTHER, "A"), {"baseline": OURS, "p_value": PAIRED},
     ),
@@ -310,3 +310,38 @@ def test_numbers_of_other_grids_are_shown_in_cells_of_their_run_and_heading():
 def test_published_files_that_do_not_fit_are_refused(content, message):
     with pytest.raises(DataError, match=f"^(published/t.csv|t): .*{message}"):
         cell_numbers({"published/t.csv": content.encode("latin-1")}, grid().cells(), "t")
+
+
+def history(run, seed, *dev_scores):
+    rows = [
+        {"step": step, "loss": 1.0, "learning_rate": 0.1, "gradient_norm": 1.0, "dev_score": score}
+        for step, score in enumerate(dev_scores, start=1)
+    ]
+    return RunTable(run, seed, pa.Table.from_pylist(rows, schema=HISTORY))
+
+
+def test_a_block_shows_its_best_run_by_the_development_score_and_says_so():
+    """Means over seeds of the best evaluations are .5 and .55; the worse run has the better score on the test set."""
+    blocks = [
+        {"method": "frozen_cls", "encoder": "mini"},
+        {"method": ["simcse", "s2sent"], **TRAINED, "show_best": True},
+    ]
+    experiment = grid(runs=blocks)
+    histories = [
+        history(OTHER, 1, 0.2, None, 0.5),
+        history(OTHER, 2, 0.5, 0.1),
+        history(OURS, 1, 0.6, 0.3),
+        history(OURS, 2, 0.5),
+    ]
+    best = best_runs(experiment, histories)
+    assert best == {OURS: "the best of 2 runs by the development score, 0.5500"}
+    table = built(experiment, best=best)
+    assert table["run"].unique().to_pylist() == [BASE, OURS]
+    assert best[OURS] in cell(table, OURS)["note"]
+    assert best[OURS] not in (cell(table, BASE)["note"] or "")
+
+
+def test_without_a_training_no_run_is_the_best():
+    """Where all runs of a block are gaps, their rows stay."""
+    experiment = grid(runs=[{"method": ["simcse", "s2sent"], **TRAINED, "show_best": True}], baseline=None)
+    assert best_runs(experiment, []) == {}
