@@ -28,7 +28,8 @@ GRID = {
     "baseline": None,
     "suites": {"sts": ["lee"], "cost": ["cost"]},
     "runs": [
-        {"method": "distil", "encoder": "minilm_mlm", "corpus": "wiki_extract", "teacher": "demo_jtcse"},
+        {"method": "distil", "encoder": "minilm_mlm", "corpus": "wiki_extract", "teacher": "demo_jtcse",
+         "name": "A student", "show_best": True},
         {"method": "ensemble", "encoder": "demo_twin", "of_seeds": True},
     ],
     "columns": [
@@ -58,6 +59,10 @@ def test_a_student_an_ensemble_their_costs_cards_and_the_overlap_of_texts(smoke_
             assert read_record(smoke_copy / "results/demo" / path).rule == rule
     cells = read_table(smoke_copy / "results/demo/tables/others.parquet", TABLE).to_pylist()
     values = {(row["run"], row["heading"]): row["mean"] for row in cells}
+    assert all("the best of 1 runs" in row["note"] for row in cells if row["run"] == STUDENT)
+    printed = run(smoke_copy, "-m", "workflow_scripts", "show", "results/demo/tables/others.parquet")
+    assert "A student" in printed.stdout
+    assert STUDENT not in printed.stdout
     assert len(values) == 4 and None not in values.values()
     both, one = values["ensemble.demo_twin", "parameters"], values[STUDENT, "parameters"]
     assert 2 * one <= both < 2.1 * one  # the student has no pooler
