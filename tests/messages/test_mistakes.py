@@ -643,7 +643,7 @@ MISTAKES = {
     ),
     "the mask of plain sentences": (
         put("extraction/blocks/0/weightings", ["avg", "masks"]),
-        "extraction.blocks.0.weightings (plain): the representation's template has no mask. Remove the weighting masks",
+        "extraction.blocks.0.weightings (plain): the representation's template has no mask. Remove masks",
     ),
     "maps of layers that the encoder lacks": (
         put("grid/suites/attention", ["attention"]),
@@ -1061,7 +1061,7 @@ def test_all_mistakes_are_found_at_once():
 def needs(*jobs, data_root=None, **changes):
     settings = settings_with("config/config.yaml", **changes)
     workplace = Study(settings, {}, ROOT).workplace.model_copy(update={"data_root": data_root})
-    return list(need_findings(settings, jobs, workplace))
+    return [*map(str, need_findings(settings, jobs, workplace))]
 
 
 POOL, TRIP_MADE = ("llms.deepseek_v3", "pool wiki1m_300"), ("translators.apertium", "corpus wiki_spa")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from workflow_scripts.data.hub import Kind
-from workflow_scripts.errors import one_line_errors, refuse
+from workflow_scripts.errors import Finding, one_line_errors, refuse
 from workflow_scripts.graph.slices import get_path
 from workflow_scripts.graph.source_plans import Source, may_be_had, sources_here
 from workflow_scripts.graph.study import Study
@@ -43,7 +43,7 @@ def check_needs(study: Study, jobs: Iterable[Any]) -> None:
         refuse(need_findings(study.settings, needed, study.workplace))
 
 
-def need_findings(settings: Configuration, jobs: Iterable[Needed], workplace: Workplace) -> Iterator[str]:
+def need_findings(settings: Configuration, jobs: Iterable[Needed], workplace: Workplace) -> Iterator[Finding]:
     """Missing keys, engines and data, once for all jobs that need them.
 
     Args:
@@ -62,9 +62,10 @@ def need_findings(settings: Configuration, jobs: Iterable[Needed], workplace: Wo
             asked.setdefault((section, name), []).append(user)
         if section == "translators" and isinstance(settings.translators[name], ApertiumBlock):
             if not workplace.offline and not shutil.which("apertium"):
-                yield (
-                    f"{place}: {user} needs apertium, which is not installed. "
-                    "Install it (Debian: apertium), or name another translator."
+                yield Finding(
+                    place,
+                    f"{user} needs apertium, which is not installed",
+                    "Install it (Debian: apertium), or name another translator.",
                 )
         elif section == "datasets":
             block = settings.datasets[name]
@@ -79,30 +80,35 @@ def need_findings(settings: Configuration, jobs: Iterable[Needed], workplace: Wo
             yield from _key_findings(settings, users, section, name)
 
 
-def _key_findings(settings: Configuration, users: Sequence[str], section: str, name: str) -> Iterator[str]:
+def _key_findings(
+    settings: Configuration, users: Sequence[str], section: str, name: str
+) -> Iterator[Finding]:
     variable = getattr(get_path(settings, section)[name], "key_variable", None)
     if variable and not os.environ.get(variable, "").strip():
         need = f"{users[0]} needs it" if len(users) == 1 else f"{users[0]} and {len(users) - 1} more need it"
-        yield (
-            f"{section}.{name}: {need}, and environment variable {variable} is not set. "
-            "Set it, or run with --config offline=true if all answers are kept."
+        yield Finding(
+            f"{section}.{name}",
+            f"{need}, and environment variable {variable} is not set",
+            "Set it, or run with --config offline=true if all answers are kept.",
         )
 
 
-def _unmounted_findings(place: str, sources: Sequence[Source], data_root: Path) -> Iterator[str]:
+def _unmounted_findings(place: str, sources: Sequence[Source], data_root: Path) -> Iterator[Finding]:
     """A finding if an optional dataset would become a gap because the folder of local data is missing."""
     here = [*sources_here(sources, data_root)]  # without those on the Hub
     below = any(one.folder == data_root for one in here)
     if below and len(here) == len(sources) and all(one.lacks for one in here):
-        yield (
-            f"{place}: {data_root}, the folder of local data, does not exist, so that nobody can tell whether "
-            "the files are a gap. Mount its disk, or correct data_root or SEMBLANCE_DATA."
+        yield Finding(
+            place,
+            f"{data_root}, the folder of local data, does not exist, so that nobody can tell whether the "
+            "files are a gap",
+            "Mount its disk, or correct data_root or SEMBLANCE_DATA.",
         )
 
 
 def _source_findings(
     place: str, sources: Sequence[Source], data_root: Path | None, kind: Kind, url: str = ""
-) -> Iterator[str]:
+) -> Iterator[Finding]:
     """A finding where no source can be there; with the page where the data can be had, if one is known."""
     tried = [one.lacks for one in sources_here(sources, data_root)]
     on_hub = [source for source in sources if isinstance(source, Pinned)]
@@ -116,4 +122,4 @@ def _source_findings(
     page = f" ({url})" if url.startswith("https:") else ""
     others = "set data_root or SEMBLANCE_DATA, name another source, or set optional: true for a gap."
     advice = f"{put} it there{page}, {others}"
-    yield f"{place}: no source is there: {'; '.join(tried)}. {advice}"
+    yield Finding(place, f"no source is there: {'; '.join(tried)}", advice)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from workflow_scripts.data.hub import answers, find
 from workflow_scripts.data.sources import SourcePlan
-from workflow_scripts.errors import DataError
+from workflow_scripts.errors import DataError, Finding
 from workflow_scripts.graph.development import rows_at_most
 from workflow_scripts.graph.encoders import folders_of
 from workflow_scripts.graph.gaps import by_reason, unpinned
@@ -306,10 +306,11 @@ def _pinning(source: HubEncoder) -> str:
         return str(error)
 
 
-def without_revision(jobs: Iterable[PlannedJob]) -> Iterator[str]:
+def without_revision(jobs: Iterable[PlannedJob]) -> Iterator[Finding]:
     """A finding for each job that would ask the Hub for a repository without naming a commit."""
     for job in jobs:
         repositories = SourcePlan.model_validate(job.settings.get("source", {"kind": "none"})).repositories
         if not all(one.revision for one in repositories) and not may_lack(job):
-            found = f"{job.outside}: no revision is set for {' or '.join(map(str, repositories))}"
-            yield f"{found}, so that its job stops and names the newest commit. Write a revision into the block."
+            named = " or ".join(map(str, repositories))
+            found = f"no revision is set for {named}, so that its job stops and names the newest commit"
+            yield Finding(job.outside, found, "Write a revision into the block.")

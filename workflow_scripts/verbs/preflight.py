@@ -105,14 +105,13 @@ def checks(study: Study, jobs: Sequence[PlannedJob], profile: str | None, *, ask
     yield True, f"configuration of {study.settings.name}: sound; {len(jobs):,} jobs are left to do"
     needed = [(job.outside, made_by(job.wildcards)) for job in jobs if job.outside]
     needs = [*need_findings(study.settings, needed, study.workplace)]
-    failed = {line.partition(": ")[0] for line in needs}
-    needs += [line for line in estimate.without_revision(jobs) if line.partition(": ")[0] not in failed]
+    failed = {finding.path for finding in needs}
+    needs += [finding for finding in estimate.without_revision(jobs) if finding.path not in failed]
     yield from _checked(
         needs, f"keys, engines, data: there for the {len(set(needed))} sources and requests that are left"
     )
     if ask:
-        asked = engine_answers(study.settings, jobs)
-        yield from (one for one in asked if one[1].partition(": ")[0] not in failed)
+        yield from engine_answers(study.settings, jobs, without=failed)
     wanted = sum(estimate.gigabytes(study, job) for job in jobs)
     yield from _checked(
         disk_findings(wanted, shutil.disk_usage(".").free / 1e9), "disk: enough, as far as is known"
@@ -204,18 +203,30 @@ def disk_findings(wanted: float, free: float) -> Iterator[Finding]:
         )
 
 
-def engine_answers(settings: Configuration, jobs: Iterable[PlannedJob]) -> Iterator[Check]:
-    """For each engine that jobs need, whether it answers one question; and a line for each direction that it lacks."""
+def engine_answers(
+    settings: Configuration, jobs: Iterable[PlannedJob], without: Container[str] = ()
+) -> Iterator[Check]:
+    """For each engine that jobs need, whether it answers one question; and a line for each direction that it lacks.
+
+    Args:
+        settings: The configuration.
+        jobs: The jobs.
+        without: Paths of engines that are not asked, since their keys or programs are missing.
+    """
     asked = {
-        (job.outside.partition(".")[0], job.wildcards.get("corpus") or job.wildcards.get("pool"))
+        (job.outside.partition(".")[0], job.wildcards.get("corpus") or job.wildcards["pool"])
         for job in jobs
         if "api_calls" in job.queued
     }
     done: set[str] = set()
     with TemporaryDirectory() as folder, Ledger(Path(folder, "probe.sqlite")) as ledger:
         for section, name in sorted(asked):
+            of_trip = section == "translators"
+            asks = settings.round_trip_behind(name).translator if of_trip else settings.written_pool(name).llm
+            if f"{section}.{asks}" in without:
+                continue
             try:
-                engine = (_translator if section == "translators" else _llm)(settings, str(name), ledger)
+                engine = (_translator if of_trip else _llm)(settings, name, ledger)
                 if engine.place not in done:
                     done.add(engine.place)
                     yield _answer_check(engine)

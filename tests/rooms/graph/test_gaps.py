@@ -146,7 +146,9 @@ def test_what_is_not_optional_is_no_gap_and_stops_with_a_line(opened):
     needed = {"fetch": {"licence": "x", "sources": [{"kind": "local", "path": "models/mine"}]}}
     study = opened("jtcse_table1", encoders={"sncse_bert": needed})
     assert "frozen_cls.sncse_bert" not in study.gaps
-    (line,) = need_findings(study.settings, [("encoders.sncse_bert", "encoder sncse_bert")], study.workplace)
+    (line,) = map(
+        str, need_findings(study.settings, [("encoders.sncse_bert", "encoder sncse_bert")], study.workplace)
+    )
     assert "models/mine/model.safetensors does not exist" in line and "optional: true for a gap" in line
 
 
@@ -154,7 +156,9 @@ def test_sentences_that_a_corpus_adds_must_be_there_though_the_set_is_optional(o
     study = opened("jtcse_table2")
     jobs = [(f"datasets.{name}", f"dataset {name}") for name in ("sick_r_all", "claif")]
     assert not [*need_findings(study.settings, jobs, study.workplace)]
-    (line,) = need_findings(study.settings, [("corpora.wiki1m_sick_r", "corpus"), *jobs], study.workplace)
+    (line,) = map(
+        str, need_findings(study.settings, [("corpora.wiki1m_sick_r", "corpus"), *jobs], study.workplace)
+    )
     assert line.startswith("datasets.sick_r_all: no source is there: ")
 
 

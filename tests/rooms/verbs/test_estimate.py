@@ -240,5 +240,5 @@ def test_every_source_is_listed_with_its_place():
         "text": "/data/mine/a.tsv, /data/mine/b.tsv",
         "toy": "/data/mine/bert",
     }
-    (line,) = estimate.without_revision(jobs)
+    (line,) = map(str, estimate.without_revision(jobs))
     assert line.startswith("datasets.open: no revision is set for hub:team/toy, so that its job stops")
