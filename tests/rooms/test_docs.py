@@ -50,6 +50,17 @@ def test_no_command_escapes_the_tests(page):
     assert docs.prose(text).count("```") == 0
 
 
+@pytest.mark.parametrize("page", sorted((ROOT / "docs/adding").glob("*.md")), ids=lambda path: path.stem)
+def test_what_is_added_is_registered_beside_its_class(page):
+    """No file of the graph, of jobs or of rules knows the names of methods, readouts, readers, evaluators and figures."""
+    changed = [step.note for step in docs.steps(page.read_text()) if step.use in ("edit", "write", "append")]
+    assert [
+        path
+        for path in changed
+        if path.startswith(("workflow_scripts/graph", "workflow_scripts/jobs", "rules"))
+    ] == []
+
+
 def test_a_run_that_a_page_shows_says_on_how_many_cores():
     """Snakemake refuses one that names neither cores nor a profile, which no dry run tells."""
     texts = {page: page.read_text() for page in docs.PAGES}
