@@ -105,7 +105,7 @@ def draw_figures(job: Job) -> None:
         job.record()  # checks the code again, of which drawing imports more
 
 
-def _name_runs(picture: Figure, names: Mapping[str, str]) -> None:
+def name_runs(picture: Figure, names: Mapping[str, str]) -> None:
     """Replace the identifiers of runs in all texts of a picture by the names that readers see."""
     from matplotlib.text import Text
 
@@ -128,7 +128,7 @@ def _draw(job: Job, name: str) -> tuple[str, pa.Table]:
     with figure_style():
         points, picture, notes = figure.draw(Request(config, inputs, told["names"]))
         if picture:
-            _name_runs(picture, told["run_names"])
+            name_runs(picture, told["run_names"])
         ids = f"{name}-{job.wildcards['experiment']}".replace("_", "-")
         notes = [*notes, *labels.sentences()]
         svg = to_svg(picture, ids, title, description, notes)

@@ -4,9 +4,10 @@ import re
 import xml.etree.ElementTree as ET
 
 import pytest
+from matplotlib import pyplot
 
 from tests.rooms.figures.conftest import texts
-from workflow_scripts.figures.drawing import figure_style, to_svg
+from workflow_scripts.figures.drawing import figure_style, name_runs, to_svg
 from workflow_scripts.provenance.artefacts import check_model_folder
 
 FIGURES = ["learning_curves", "cosine_density", "alignment_uniformity"]
@@ -34,3 +35,11 @@ def test_hostile_text_stays_text():
     root = ET.fromstring(svg)
     assert not [node for node in root.iter() if node.tag.endswith(("script", "}b"))]
     assert texts(svg).count(said) == 2 and said in [node.text for node in root]
+
+
+def test_texts_of_a_picture_have_the_names_that_readers_see():
+    """One identifier may begin as another does."""
+    picture, axes = pyplot.subplots()
+    axes.set(title="1 simcse.bert", xlabel="simcse.bert.tag", ylabel="loss")
+    name_runs(picture, {"simcse.bert": "SimCSE", "simcse.bert.tag": "SimCSE, tagged"})
+    assert [axes.get_title(), axes.get_xlabel(), axes.get_ylabel()] == ["1 SimCSE", "SimCSE, tagged", "loss"]

@@ -268,7 +268,7 @@ Asked = tuple[dict[str, Any], Mapping[str, list[Path]]]
 
 def drawing(folder: Path, figures: Mapping[str, Asked], title: str = "A grid") -> tuple[str, dict[str, Any]]:
     """The rule that draws ``figures`` of an experiment into a folder, and the call of its job."""
-    shared = {"runs": [], "title": title, "names": {}}
+    shared = {"runs": [], "title": title, "names": {}, "run_names": {}}
     told = {
         name: shared
         | {part: getattr(all_figures()[name], part) for part in ("module", "caption")}
