@@ -369,7 +369,7 @@ class GridBlock(_Grid, GridFigures):
         """Return every run that the grid asks for, by its name.
 
         Raises:
-            ConfigError: if two runs would have one name, or a baseline names something that is not an axis.
+            ConfigError: if two runs would have one name, also for readers, or a baseline names something that is not an axis.
         """
         runs: dict[str, GridRun] = {}
         for number, block in enumerate(self.runs):
@@ -379,6 +379,11 @@ class GridBlock(_Grid, GridFigures):
                     raise ConfigError(f"{self.title}: two runs are named {name}. {advice}.")
                 baseline = self._filled(block.baseline or self.baseline, run)
                 title = block.name.format(**block.name_parts(run, point)) if block.name else name
+                if other := next((one for one in runs.values() if one.title == title), None):
+                    raise ConfigError(
+                        f"{self.title}: {other.name} and {name} are both called {title}. "
+                        "Write {encoder}, or what else they differ in, into name."
+                    )
                 compared = None if baseline == name else baseline
                 runs[name] = GridRun(name, title, run, number, compared, point)
         return runs

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.planning import DEMO, grids_in, merged_config, settings_of_run
+from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.runs import all_runs
 from workflow_scripts.graph.slices import get_path
 from workflow_scripts.settings.grids import GridBlock, expand, paper_of
@@ -94,6 +95,14 @@ def test_a_block_names_its_runs_for_readers():
     assert rows[0].run == "simcse.x.c.blocks1"
     (unnamed,) = grid({"method": "a", "encoder": "x"}).experiment.rows
     assert unnamed.name == "a.x"
+
+
+def test_two_runs_with_one_name_for_readers_are_refused():
+    block = {"method": "simcse", "encoder": ["x", "y"], "corpus": "c", "name": "SimCSE"}
+    with pytest.raises(
+        ConfigError, match=r"simcse\.x\.c and simcse\.y\.c are both called SimCSE\. Write \{encoder\}"
+    ):
+        _ = grid(block).expanded
 
 
 # Sweeps
