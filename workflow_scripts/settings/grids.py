@@ -369,7 +369,8 @@ class GridBlock(_Grid, GridFigures):
         """Return every run that the grid asks for, by its name.
 
         Raises:
-            ConfigError: if two runs would have one name, also for readers, or a baseline names something that is not an axis.
+            ConfigError: if two runs would have one name, also for readers, or a baseline names something that is not
+                an axis.
         """
         runs: dict[str, GridRun] = {}
         for number, block in enumerate(self.runs):
