@@ -1,6 +1,9 @@
 """Requests that this cluster does not meet, in the words of its sbatch, and nothing is queued."""
 
-from tests.slurm.node import ACCOUNT, Node
+import pytest
+
+from tests.slurm import node as nodes
+from tests.slurm.node import ACCOUNT, PREFIX, Node
 from workflow_scripts.verbs.plan import PlannedJob
 from workflow_scripts.verbs.preflight import Site, requests_of, slurm_answers
 
@@ -25,3 +28,14 @@ def test_memory_gpu_partition_and_account_are_each_refused_with_a_reason(node: N
         assert good == (not refusal) and line.startswith(f"rule {rule}: sbatch --"), line
         assert (refusal or " to start at ") in line, line
     assert node.jobs() == before
+
+
+@pytest.mark.parametrize(("folder", "taken"), [(f"{PREFIX}killed", False), ("site", True)])
+def test_a_killed_session_of_these_tests_is_no_cluster_of_this_machine(tmp_path, monkeypatch, folder, taken):
+    link, config = tmp_path / "slurm.conf", tmp_path / folder / "slurm.conf"
+    monkeypatch.setattr(nodes, "ETC", link)
+    assert not nodes.is_taken()
+    config.parent.mkdir()
+    config.touch()
+    link.symlink_to(config)
+    assert nodes.is_taken() == taken

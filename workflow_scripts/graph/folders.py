@@ -30,12 +30,12 @@ def cache_findings(named: str) -> Iterator[Finding]:
         if here == made or (made in here.parents and not here.relative_to(made).parts[0].startswith(".")):
             yield Finding("cache", f"{named} is a folder of studies", "Name another, such as results/.cache.")
             return
-    if folder.exists() and not folder.is_dir():
+    if here.exists() and not here.is_dir():
         yield Finding("cache", f"{named} is not a folder", "Name another, such as results/.cache.")
-    elif other := next(_others(folder), None):
+    elif other := next(_others(here), None):
         yield Finding(
             "cache",
-            f"{named} holds {other.relative_to(folder)}, which is no entry of a cache",
+            f"{named} holds {other.relative_to(here)}, which is no entry of a cache",
             "Name a folder of its own, such as results/.cache.",
         )
 

@@ -18,6 +18,11 @@ GOOD = {
 }
 BAD = {
     "the working directory": (lambda here: write(here / "Snakefile"), ".", "holds Snakefile, which is"),
+    "the working directory behind a missing one": (
+        lambda here: write(here / "Snakefile"),
+        "new/..",
+        "holds Snakefile, which is",
+    ),
     "another user's home": (
         lambda here: None,
         "~nobody_at_all/x",
