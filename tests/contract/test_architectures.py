@@ -89,7 +89,8 @@ def planned(place, block):
         Study(settings_with(encoders=encoders, data_root=str(place.parent)), {}, ROOT).encoders["mine"].size
     )
     config = read_method(block, "methods")
-    return next(iter(config.misfits(Start(sizes=[size] * (2 if config.starts_from == "pair" else 1)))), None)
+    start = Start(sizes=[size] * (2 if config.starts_from == "pair" else 1))
+    return next(map(str, config.misfits(start)), None)
 
 
 def trained(folder, block):

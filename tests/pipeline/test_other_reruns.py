@@ -34,7 +34,9 @@ def test_comments_docstrings_blanks_and_what_a_job_asks_for_rerun_nothing(finish
         for file in files:
             edits.enter_context(replaced(file, r'\n    """', '\n    # a comment\n    """Another. '))
             edits.enter_context(replaced(file, r"JobSpec\(", "JobSpec(  "))
-            edits.enter_context(replaced(file, r"\*\*job_resources\(gigabytes=\d+", "**job_resources(gigabytes=77"))
+            edits.enter_context(
+                replaced(file, r"\*\*job_resources\(gigabytes=\d+", "**job_resources(gigabytes=77")
+            )
         assert planned_jobs(finished) == NOTHING
 
 

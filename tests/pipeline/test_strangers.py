@@ -13,11 +13,13 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from tests.jobs import NOWHERE
 from workflow_scripts.data.published import copy_files, files_of
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.job_specs import JobSpec
 from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.provenance.closure import ROOT
+from workflow_scripts.settings.workplace import Workplace
 
 
 class Evil:
@@ -103,7 +105,9 @@ def test_of_a_strangers_model_folder_no_code_and_no_pickle_is_taken(tmp_path, wi
 
 def test_no_value_of_a_job_is_read_by_its_shell(tmp_path):
     """The call stands in a here-document that is taken as it is; the path of the log alone is a word, and quoted."""
-    text = JobSpec("data.datasets.read_dataset", settings="{}").shell
+    text = JobSpec(
+        "data.datasets.read_dataset", settings="{}", workplace=Workplace.model_validate(NOWHERE)
+    ).shell
     line, *call, end = text.splitlines()
     assert line.endswith("<<'END'") and end == "END" and re.findall(r"\{([^}]*)\}", line) == ["log:q"]
     nasty = {"a": "$(touch broken) `touch broken` 'END' \\ \" \n END\nEND\n {settings}"}

@@ -35,7 +35,7 @@ SETTINGS = f"{PACKAGE.name}/settings/"
 COLUMNS = f"{PACKAGE.name}/columns.py"
 BY_DEFINITION = (SETTINGS, COLUMNS)
 """Modules of which only the named definitions count, relative to the repository's root."""
-REFUSING = ("conflicts", "misfits", "unchunkable")
+REFUSING = ("conflicts", "misfits", "unchunkable", "origin_findings", "encoder_findings")
 """Methods of settings that refuse some, and change no result."""
 
 UNKEYED_PACKAGES = {
@@ -253,7 +253,7 @@ def _definitions(tree: ast.Module) -> dict[str, tuple[str, list[str]]]:
     found = {}
     for name, statement in defined.items():
         if isinstance(statement, ast.ClassDef):
-            statement.body = [one for one in statement.body if not _refuses(one)]
+            statement.body = [one for one in statement.body if not _decides_nothing(one)]
         words = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)} - {name}
         tells_apart = any(
             isinstance(node, ast.keyword) and node.arg == "discriminator" for node in ast.walk(statement)
@@ -263,8 +263,10 @@ def _definitions(tree: ast.Module) -> dict[str, tuple[str, list[str]]]:
     return found
 
 
-def _refuses(statement: ast.stmt) -> bool:
-    """Return whether a statement of a class only refuses values."""
+def _decides_nothing(statement: ast.stmt) -> bool:
+    """Return whether a statement of a class only refuses values, or is a field that no job is passed."""
+    if isinstance(statement, ast.AnnAssign) and isinstance(statement.value, ast.Call):
+        return any(keyword.arg == "exclude" for keyword in statement.value.keywords)
     return isinstance(statement, ast.FunctionDef) and statement.name in REFUSING
 
 
