@@ -8,7 +8,7 @@ import yaml
 
 from tests import docs
 from tests.planning import ROOT
-from workflow_scripts.settings.grids import merged
+from workflow_scripts.settings.overrides import laid_over
 
 IN_A_BARE_CLONE = ("method", "readout", "evaluation")
 """Recipes that ``test_adding_parts`` follows."""
@@ -25,7 +25,7 @@ def clone(smoke_copy: Path) -> Path:
     """A folder as a reader has it after `make demo`, whose demo is the short one."""
     demo = smoke_copy / "config/demo.yaml"
     above = (smoke_copy / "config/smoke.yaml").read_text()
-    demo.write_text(yaml.safe_dump(merged(yaml.safe_load(demo.read_text()), yaml.safe_load(above))))
+    demo.write_text(yaml.safe_dump(laid_over(yaml.safe_load(demo.read_text()), yaml.safe_load(above))))
     grid = smoke_copy / "config/experiments/demo.yaml"
     grid.write_text(grid.read_text().replace("seeds: [1]", "seeds: [1, 2]"))
     (smoke_copy / ".venv").symlink_to(sys.prefix)
