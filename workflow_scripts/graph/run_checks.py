@@ -102,7 +102,11 @@ def _start(study: Study, run: Run, settings: RunSettings) -> Start:
 def _origin(study: Study, run: Run) -> Origin:
     """Return what the configuration says that a run is made from."""
     members = study.encoders[run.encoder].members()
-    decided = {_decided(study, name, member) for name, member in members.items()}
+    decided = set[str]()  # all that decides a model but its seed
+    for name, member in members.items():
+        settings, _ = study.read_run(name, member)
+        decides = settings and [settings.method, settings.training.deciding(), settings.development]
+        decided.add(as_json([member.encoder, member.corpus, member.teacher, decides]))
     return Origin(
         encoder=run.encoder,
         members=[*members],
@@ -111,13 +115,6 @@ def _origin(study: Study, run: Run) -> Origin:
         columns=study.settings.corpus_columns(run.corpus) if run.corpus else (),
         teacher=run.teacher,
     )
-
-
-def _decided(study: Study, name: str, run: Run) -> str:
-    """Return all that decides a run's model but its seed."""
-    settings, _ = study.read_run(name, run)
-    decides = settings and [settings.method, settings.training.deciding(), settings.development]
-    return as_json([run.encoder, run.corpus, run.teacher, decides])
 
 
 def _training_findings(study: Study, run: Run, settings: RunSettings) -> Iterator[Finding]:
