@@ -55,7 +55,7 @@ class Figures:
     def _grid_figure(self, grid: Grid, declared: Declaration) -> _Figure | None:
         """A figure of an experiment; None unless its settings are there and each of its inputs has a file."""
         without = Settings() if declared.settings is Settings else None
-        blocks = {**dict(self._settings.report), **dict(grid.block)}
+        blocks = self._settings.report.parts() | grid.block.parts()
         block = blocks.get(declared.name, without)
         if block is None:
             return None
@@ -85,7 +85,7 @@ class Figures:
             corpora = [self._settings.source_corpus(str(run.corpus)) for run in grid.trained]
         if kind := re.search(r"/(\w+)/\{suite\}", pattern):
             suites = grid.block.suites.get(kind[1], [])
-            if task := dict(block).get("task"):
+            if task := block.parts().get("task"):
                 suites = [name for name in suites if task in self._study.suites[name].block.tasks]
         paths = [
             pattern.replace("{corpus}", corpus).replace("{suite}", suite)
