@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+from collections import defaultdict
 
 from workflow_scripts.__main__ import ask
 
@@ -16,6 +17,18 @@ def printed(*words):
 
 
 def data(*words):
-    """Exit code and data of --json."""
+    """Exit code, and the entries of the verdict of --json with the rows of each of its parts."""
     code, text = printed(*words, "--json")
-    return code, json.loads(text)
+    return code, parts_of(text)
+
+
+def parts_of(text):
+    """The entries of the verdict of --json, and the rows of each part."""
+    rows = json.loads(text)
+    if not isinstance(rows, list):  # a schema
+        return rows
+    parts = defaultdict(list)
+    for row in rows:
+        parts[row.pop("part")].append(row)
+    said = {key: value for verdict in parts.pop("verdict", []) for key, value in verdict.items()}
+    return defaultdict(list, said | parts)

@@ -1,10 +1,12 @@
 """The front door: verbs, their help, their forms of output, and what a wrong call is told."""
 
 import json
+import math
 import os
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -72,7 +74,7 @@ ROWS = [{"name": "a, with a long tail", "n": 1234, "share": 0.123456}, {"name": 
 
 def test_an_answer_is_a_table_and_a_verdict_or_json_and_an_exit_code(capsys):
     found = Answer(
-        "one found", good=False, parts=[Rows("things", ROWS), Rows("none", []), "a line"], data={"more": 1}
+        "one found", good=False, parts=[Rows("things", ROWS), Rows("none", []), "a line"], facts={"more": 1}
     )
     assert give(found, as_json=False) == 1
     lines = [line.split("│") for line in capsys.readouterr().out.splitlines()]
@@ -82,7 +84,20 @@ def test_an_answer_is_a_table_and_a_verdict_or_json_and_an_exit_code(capsys):
     ]
     assert [line for line, *more in lines if not more][-2:] == ["a line", "one found"]
     assert give(Answer("fine"), as_json=True) == 0
-    assert capsys.readouterr().out == '{\n "green": true,\n "verdict": "fine"\n}\n'
+    assert capsys.readouterr().out == '[{"part": "verdict", "good": true, "verdict": "fine"}]\n'
     assert give(found, as_json=True) == 1
-    said = {"green": False, "verdict": "one found", "things": ROWS, "none": [], "more": 1}
+    verdict = {"part": "verdict", "good": False, "verdict": "one found", "more": 1}
+    said = [*({"part": "things"} | row for row in ROWS), verdict]
     assert json.loads(capsys.readouterr().out) == said
+
+
+def test_json_has_plain_keys_and_flat_values(capsys):
+    row = {"memory, GB": math.inf, "USD at most": {"a": [1]}, "of": (Path("a"), None), "h": True}
+    give(Answer(parts=[Rows("jobs by rule", [row]), Rows("hidden", [{"a": 1}], shown=())]), as_json=True)
+    plain = {"memory_gb": None, "usd_at_most": '{"a": [1]}', "of": ["a", None], "h": True}
+    assert json.loads(capsys.readouterr().out) == [
+        {"part": "jobs_by_rule"} | plain,
+        {"part": "hidden", "a": 1},
+    ]
+    give(Answer(parts=[Rows("hidden", [{"a": 1}], shown=())]), as_json=False)
+    assert capsys.readouterr().out == ""

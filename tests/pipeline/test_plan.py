@@ -17,14 +17,18 @@ def rules_of(folder, *words):
     """The table of jobs by rule, in a folder without the results that a demo may have left in the repository."""
     asked = preflight(folder, "--json", *words, "--configfile", str(ROOT / DEMO))
     assert asked.returncode == 0, asked.stderr
-    return json.loads(asked.stdout)["jobs by rule"]
+    return jobs_by_rule(asked.stdout)
+
+
+def jobs_by_rule(text):
+    return [row for row in json.loads(text) if row["part"] == "jobs_by_rule"]
 
 
 def test_every_job_is_counted_once_as_snakemake_counts_it(tmp_path):
     (tmp_path / "clone").mkdir()
     rows = rules_of(tmp_path)
     assert {row["rule"]: row["jobs"] for row in rows} == planned_jobs(copy_tree(tmp_path / "clone"))
-    assert all(row["memory, GB"] > 0 and row["h at most"] > 0 for row in rows)
+    assert all(row["memory_gb"] > 0 and row["h_at_most"] > 0 for row in rows)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +49,7 @@ def test_scored_pairs_are_encoded_on_a_gpu_of_this_machine(tmp_path, config, sch
         f"evaluation={config}",
     )
     said = run_alone(tmp_path, "-m", "workflow_scripts", *words, **place)
-    gpus = {row["rule"]: row["GPUs each"] for row in json.loads(said.stdout)["jobs by rule"]}
+    gpus = {row["rule"]: row["gpus_each"] for row in jobs_by_rule(said.stdout)}
     assert gpus["train_encoder"] == 1 and gpus["evaluate_sts"] == asks
 
 

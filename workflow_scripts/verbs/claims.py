@@ -108,5 +108,10 @@ def answer(papers: list[str], study: Path, markdown: bool) -> Answer:
     counts, here = counted(rows), compared(rows)
     if markdown:
         return Answer(parts=["\n".join(map(markdown_table, (counts, here))).rstrip()])
-    title = f"what the papers claim, and what {study} says"
-    return Answer(parts=[Rows(title, here), Rows("not run", left_out(rows)), Rows("verdicts", counts)])
+    return Answer(
+        parts=[
+            Rows("claims", rows, shown=here),
+            Rows("not run", [], shown=left_out(rows)),
+            Rows("verdicts", counts),
+        ]
+    )

@@ -173,15 +173,11 @@ def answer(a: Path, b: Path) -> Answer:
     steps = diff(a, b)
     equal, changes = steps[0].contents_equal, steps[0].changes
     said = "contents equal" if equal else "contents differ"
-    data = [
-        step._asdict() | {"changes": rows_of(step.changes), "numbers": rows_of(step.numbers)}
-        for step in steps
-    ]
     return Answer(
         said if changes or not equal else "no difference",
         equal and not changes,
-        [sentence(steps), *(part for step in steps for part in _parts(step))],
-        {"contents_equal": equal, "steps": data},
+        [sentence(steps), *(part for number, step in enumerate(steps, 1) for part in _parts(number, step))],
+        {"contents_equal": equal},
     )
 
 
@@ -210,12 +206,17 @@ def _named(change: Change) -> str:
     return f"{change.section} {change.key}".rstrip() + values
 
 
-def _parts(step: Step) -> Iterator[str | Rows]:
+def _parts(number: int, step: Step) -> Iterator[str | Rows]:
+    of_step = {"step": number}
+    pair = {name: getattr(step, name) for name in ("a", "b", "contents_equal", "followed", "not_followed")}
+    yield Rows("steps", [of_step | pair], shown=())
     yield f"A {step.a}\nB {step.b}"
-    yield Rows("differences", [_row(change) for change in step.changes])
+    changes = [of_step | change for change in rows_of(step.changes)]
+    yield Rows("differences", changes, shown=[_row(change) for change in step.changes])
     if not step.changes and not step.contents_equal:
         yield "the records are equal: two outputs of one job, or a job that is not deterministic"
-    yield Rows("numbers", rows_of(step.numbers))
+    numbers = rows_of(step.numbers)
+    yield Rows("numbers", [of_step | row for row in numbers], shown=numbers)
     if step.followed:
         yield f"input {step.followed}:"
     elif step.not_followed:

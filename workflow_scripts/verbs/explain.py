@@ -5,8 +5,8 @@ whose inputs were shown before says so; below an input that was made again since
 
 For a table, --cell selects rows. They are printed with the settings of their runs and the score of every seed that they
 and their differences were computed from, and the tree has only the files behind these rows: score files, also of their
-baselines, models and text. --json adds settings, code, packages and the machine of each job. With --into, it lists
-everything that was made from a file, or from a source such as hub:owner/name@revision/file.
+baselines, models and text. --json adds the facts of each job: settings, code, packages and machine. With --into, it
+lists everything that was made from a file, or from a source such as hub:owner/name@revision/file.
 
 Exit code 1 if anything in the tree is missing, damaged or was made again since.
 
@@ -37,6 +37,7 @@ from workflow_scripts.verbs.records import (
     artefact_at,
     artefact_name,
     audited_studies,
+    facts,
     job_name,
     missing_file,
     present_state,
@@ -265,16 +266,27 @@ def scores_behind(rows: Sequence[Row], settings: Mapping[str, Any], files: Itera
 
 
 def made_with(records: Iterable[Record], runs: Sequence[str]) -> list[Row]:
-    """The settings of the methods and trainings of some runs, side by side; of a run's seeds, those of the first."""
+    """The settings of the methods and trainings of some runs; of a run's seeds, those of the first."""
     found: dict[str, Mapping[str, Any]] = {}
     for record in records:
         if record.files and (run := record.wildcards.get("run")) in runs:
             found.setdefault(str(run), flat(record.settings))
     names = dict.fromkeys(name for settings in found.values() for name in settings)
     return [
-        {"setting": name} | {run: found[run].get(name) for run in runs if run in found}
+        {"setting": name, "run": run, "value": found[run].get(name)}
         for name in names
         if name.startswith(_MADE_WITH) and any(one.get(name) is not None for one in found.values())
+        for run in runs
+        if run in found
+    ]
+
+
+def side_by_side(settings: Sequence[Row]) -> list[Row]:
+    """Settings of runs with a column per run."""
+    names = dict.fromkeys(row["setting"] for row in settings)
+    return [
+        {"setting": name} | {row["run"]: row["value"] for row in settings if row["setting"] == name}
+        for name in names
     ]
 
 
@@ -324,6 +336,7 @@ def answer(path: str, cell: list[str], into: bool) -> Answer:
         return Answer(f"{len(made)} made from {path}", parts=[Rows("downstream", made)])
     top, tables = explain_cell(Path(path), parse_cell(cell)) if cell else (explain(Path(path)), {})
     narrowed, chain = "scores" in tables, [*top.walk()]
+    rows, settings = tables.get("rows", ()), tables.get("made with", ())
     broken = [node.path for _, node in chain if node.state in _BROKEN]
     verdict = f"{len(chain) - 1} files and sources behind it"
     labels = merged_labels(*(node.record.labels for _, node in chain if node.record))
@@ -333,17 +346,16 @@ def answer(path: str, cell: list[str], into: bool) -> Answer:
         f"{verdict}; not as it was: {', '.join(broken)}" if broken else verdict,
         not broken,
         [
-            Rows("rows", as_columns(tables.get("rows", ()))),
-            *(Rows(name, tables.get(name, ())) for name in ("scores", "made with")),
+            Rows("rows", rows, shown=as_columns(rows)),
+            Rows("scores", tables.get("scores", ())),
+            Rows("made with", settings, shown=side_by_side(settings)),
+            Rows("files", [_file(depth, node) for depth, node in chain], shown=()),
+            Rows("facts", [fact for _, node in chain for fact in _facts(node)], shown=()),
             *([unnarrowed] if cell and not narrowed else []),
             _tree(top, numbers),
             *(f"[{number}] {label}" for label, number in numbers.items()),
         ],
-        {
-            "chain": [_data(depth, node) for depth, node in chain],
-            "narrowed": narrowed,
-            "rows": [*tables.get("rows", ())],
-        },
+        {"narrowed": narrowed},
     )
 
 
@@ -364,7 +376,18 @@ def _tree(node: Node, numbers: Mapping[Label, int]) -> Tree:
     return tree
 
 
-def _data(depth: int, node: Node) -> Row:
-    """A node for JSON, with everything in its record."""
-    data = {name: getattr(node, name) for name in ("role", "path", "state", "sha256")}
-    return {"depth": depth} | data | (node.record.model_dump(exclude={"inputs"}) if node.record else {})
+def _file(depth: int, node: Node) -> Row:
+    """Return a node as a row of --json."""
+    job = job_name(node.record.rule, node.record.wildcards) if node.record else None
+    place = {"depth": depth, "role": node.role, "path": node.path, "state": node.state}
+    return place | {"sha256": node.sha256, "job": job}
+
+
+def _facts(node: Node) -> Iterator[Row]:
+    """Yield a row of --json for each entry of a node's record, but for its inputs, which are nodes."""
+    for section, entries in facts(node.record).items() if node.record else ():
+        if section != "input":
+            yield from (
+                {"path": node.path, "section": section, "key": key, "value": value}
+                for key, value in entries.items()
+            )

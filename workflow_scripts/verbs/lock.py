@@ -127,8 +127,8 @@ class Comparison(NamedTuple):
     """Number of artefacts with the contents and settings in the lock, whatever commit made them."""
     differences: Sequence[Row]
     """The other artefacts: path, kind and why."""
-    numbers: dict[str, tuple[str, str | None]]
-    """Printed numbers that differ, by table and cell: that of the lock, and that of the tree."""
+    numbers: Sequence[Row]
+    """Printed numbers that differ: table, cell, that of the lock, and that of the tree."""
     compared: int
     """Number of printed numbers in the lock."""
 
@@ -146,15 +146,15 @@ def check(studies: list[Path], was: Lock) -> Comparison:
         *((name, "changed", _why(was, now, study, name)) for name in changed),
         *((name, "removed", "in the lock alone") for name in wanted - here - study.damage.keys()),
     ]
-    printed = {
-        f"{name}: {cell}": (text, now.printed.get(name, {}).get(cell))
+    printed = [
+        {"table": name, "cell": cell, "was": text, "now": now.printed.get(name, {}).get(cell)}
         for name in sorted(wanted)
         for cell, text in was.printed.get(name, {}).items()
-    }
+    ]
     return Comparison(
         len(here - changed),
         [dict(zip(("path", "kind", "why"), row, strict=True)) for row in sorted(rows)],
-        {cell: (text, found) for cell, (text, found) in printed.items() if text != found},
+        [one for one in printed if one["was"] != one["now"]],
         len(printed),
     )
 
@@ -250,8 +250,11 @@ def answer(
     return Answer(
         _in_short(found, f"`{shlex.join(words)}` for details") if short else said,
         not found.differences,
-        [] if short else [Rows("differences", found.differences)],
-        {"equal": found.same, "numbers": found.numbers},
+        [
+            Rows("differences", found.differences, shown=() if short else None),
+            Rows("numbers", found.numbers, shown=()),
+        ],
+        {"equal": found.same},
     )
 
 
@@ -260,8 +263,9 @@ def _in_short(found: Comparison, details: str) -> str:
     if not found.differences:
         return f"As published: {found.same} artefacts have the contents of the lock."
     if found.numbers:
-        cell, (was, now) = next(iter(found.numbers.items()))
-        counted = f"{len(found.numbers)} of {found.compared} numbers differ, such as {cell}: {was} -> {now}"
+        first = found.numbers[0]
+        change = f"{first['table']}: {first['cell']}: {first['was']} -> {first['now']}"
+        counted = f"{len(found.numbers)} of {found.compared} numbers differ, such as {change}"
         return f"Not as published: {counted}; {details}."
     others = f"{len(found.differences)} artefacts differ or are not in the lock"
     return f"As published: all {found.compared} numbers; {others}: {details}."

@@ -96,8 +96,11 @@ def answer(
     said = f"{failed} in the way" if failed else "It can run here to its end."
     if not failed and any(one.rows for one in tables if one.name == "gaps"):
         said += " Some rows of its tables stay empty: gaps."
-    data = {"checks": [{"good": good, "line": line} for good, line in found], "to pin": to_pin}
-    return Answer(said, not failed, [*tables, *lines], data)
+    tables += [
+        Rows("checks", [{"good": good, "line": line} for good, line in found], shown=()),
+        Rows("to pin", [{"setting": place, "line": line} for place, line in to_pin.items()], shown=()),
+    ]
+    return Answer(said, not failed, [*tables, *lines])
 
 
 def checks(study: Study, jobs: Sequence[PlannedJob], profile: str | None, *, ask: bool) -> Iterator[Check]:

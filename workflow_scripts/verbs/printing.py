@@ -1,7 +1,14 @@
-"""Answers of the verbs (``python -m workflow_scripts``), printed as tables and lines, or as JSON."""
+"""Answers of the verbs (``python -m workflow_scripts``), printed as tables and lines, or as JSON.
+
+The form of ``--json`` is the same in all verbs but ``schema``: an array with a flat object per row. ``part`` says which
+table of the answer the row belongs to; the last object is the verdict. All keys are in snake case, a value is a
+number, a text, true, false, null, or a list of these.
+"""
 
 import json
+import math
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +35,10 @@ class Rows(NamedTuple):
     """A table: rows with the same keys, which are its headings, in the order of the first row."""
 
     name: str
+    """Its title, and the ``part`` of its rows in --json."""
     rows: Sequence[Row]
+    shown: Sequence[Row] | None = None
+    """Rows to print, if they are not those of --json; empty for a table of --json only."""
 
 
 @dataclass
@@ -40,37 +50,73 @@ class Answer:
     good: bool = True
     """True if there is nothing to report (exit code 0, else 1)."""
     parts: Sequence[Rows | RenderableType] = ()
-    """Tables, and lines as text, in the order in which they are printed. Of tables, --json has the rows."""
-    data: Mapping[str, Any] = field(default_factory=dict)
-    """Further entries of --json."""
+    """Tables, and lines as text, in the order in which they are printed. --json has the tables only."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """Further entries of the verdict in --json."""
+    document: Mapping[str, Any] | None = None
+    """One JSON document that --json prints instead of rows."""
+
+
+def records(answer: Answer) -> list[dict[str, Any]]:
+    """Return the rows of an answer as --json has them, its verdict last."""
+    tables = [part for part in answer.parts if isinstance(part, Rows)]
+    said = {"good": answer.good, "verdict": answer.verdict, **answer.facts}
+    verdicts = [Rows("verdict", [said])] if answer.verdict or answer.facts else []
+    return [
+        {"part": _plain_key(table.name)} | {_plain_key(key): _plain(value) for key, value in row.items()}
+        for table in [*tables, *verdicts]
+        for row in table.rows
+    ]
+
+
+def _plain_key(heading: str) -> str:
+    """Return a heading as a key: "memory, GB" as memory_gb."""
+    return re.sub(r"\W+", "_", heading.lower()).strip("_")
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that JSON has; a number that is not finite is null."""
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(one) for one in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+    return value if isinstance(value, bool | int | float | str | None) else str(value)
+
+
+def _as_json(answer: Answer) -> str:
+    """Return the text of --json: a line per row."""
+    if answer.document is not None:
+        return json.dumps(answer.document, indent=1, sort_keys=True, ensure_ascii=False)
+    lines = (json.dumps(row, ensure_ascii=False, allow_nan=False) for row in records(answer))
+    return "[" + ",\n ".join(lines) + "]"
 
 
 def give(answer: Answer, *, as_json: bool) -> int:
     """Print an answer; returns the exit code."""
     if as_json:
-        rows = {part.name: list(part.rows) for part in answer.parts if isinstance(part, Rows)}
-        data = {"green": answer.good, "verdict": answer.verdict, **rows, **answer.data}
-        print(json.dumps(data, indent=1, ensure_ascii=False))  # noqa: T201
+        print(_as_json(answer))  # noqa: T201
         return 0 if answer.good else 1
     known = sys.stdout.isatty() or "COLUMNS" in os.environ
     out = Console(width=None if known else _PIPE_WIDTH, highlight=False, markup=False, emoji=False)
     for part in answer.parts:
         if not isinstance(part, Rows):
             out.print(part, soft_wrap=isinstance(part, str | Text))
-        elif part.rows:
-            out.print(_table(part), end="\n\n")
+        elif rows := part.rows if part.shown is None else part.shown:
+            out.print(_table(part.name, rows), end="\n\n")
     if answer.verdict:
         out.print(answer.verdict, style="green" if answer.good else "red", soft_wrap=True)
     return 0 if answer.good else 1
 
 
-def _table(part: Rows) -> Table:
+def _table(title: str, rows: Sequence[Row]) -> Table:
     """Rows as a table that folds long texts; columns of numbers are right-aligned."""
-    table = Table(title=part.name, title_justify="left", show_edge=False, pad_edge=False)
-    for name in part.rows[0]:
-        numeric = all(isinstance(row[name], int | float | None) for row in part.rows)
+    table = Table(title=title, title_justify="left", show_edge=False, pad_edge=False)
+    for name in rows[0]:
+        numeric = all(isinstance(row[name], int | float | None) for row in rows)
         table.add_column(name, overflow="fold", justify="right" if numeric else "left")
-    for row in part.rows:
+    for row in rows:
         table.add_row(*(Text(_text(value)) for value in row.values()))
     return table
 

@@ -99,8 +99,8 @@ def answer(path: Path, configfile: list[str], config: list[str]) -> Answer:
     name = artefact_at(path)[0]
     study = name.parts[1] if name.parts[0] == "results" else None
     found = rebuild(path, given_call(configfile, config, study, name.as_posix()))
-    changes = {one["path"]: one.pop("changes") for one in found}
+    changes = [{"path": one["path"]} | change for one in found for change in one.pop("changes")]
     differing = sum(one["contents"] == "differ" for one in found)
     identical = sum(one["record"] == "identical" for one in found)
     said = f"{len(found)} rebuilt: {identical} identical byte for byte, {differing} with different contents"
-    return Answer(said, not differing, [Rows("rebuilt", found)], {"changes": changes})
+    return Answer(said, not differing, [Rows("rebuilt", found), Rows("changes", changes, shown=())])

@@ -37,4 +37,4 @@ ARGUMENTS = (argument("what", nargs="?", default="configuration", choices=[*_FIL
 def answer(what: str) -> Answer:
     """The schema as JSON."""
     schema = schema_of(what) if what in _FILES else reader_schema(what)
-    return Answer(parts=[json.dumps(schema, indent=1, sort_keys=True)], data=schema)
+    return Answer(parts=[json.dumps(schema, indent=1, sort_keys=True)], document=schema)

@@ -26,7 +26,7 @@ from workflow_scripts.reporting.sheets import (
     sheet_of,
     to_csv,
 )
-from workflow_scripts.verbs.printing import Answer, argument, markdown
+from workflow_scripts.verbs.printing import Answer, Rows, argument, markdown
 from workflow_scripts.verbs.records import artefact_at, relative_name, study_folder
 
 _PIPE_WIDTH = 240
@@ -86,8 +86,12 @@ def answer(paths: list[Path], form: str | None) -> Answer:
     tables = [table for some in given for table in some]
     for path in tables:
         check_table(path)
-    data = {sheet.name: list(sheet.rows) for sheet in map(sheet_of, tables)}
-    return Answer(parts=[*_printed(tables, form)], data=data)
+    cells = [
+        {"study": path.absolute().parts[-3], "table": path.stem} | row
+        for path in tables
+        for row in sheet_of(path, measured_table(path)).rows
+    ]
+    return Answer(parts=[Rows("cells", cells, shown=()), *_printed(tables, form)])
 
 
 def _printed(tables: Sequence[Path], form: str | None) -> Iterable[RenderableType]:

@@ -4,7 +4,7 @@ Asks Snakemake for the jobs of a run from nothing, of the whole study or of targ
 records of its artefacts: settings, inputs and their order, syntax trees of imported files (comments and docstrings do
 not count), versions of packages. Artefacts made from a stale one are stale as well. Snakemake's own records are not
 needed. The table has a row for each cause, with the number of artefacts that it affects and of those made from them;
---json names every artefact with its reasons.
+--json lists every artefact with its state, and every reason.
 
 Exit code 1 if anything is stale or missing.
 
@@ -47,17 +47,29 @@ def answer(targets: list[str], configfile: list[str], config: list[str]) -> Answ
     fresh = [name for name in asked if name not in each]
     unasked = [] if targets else [name for name in records.by_file if name not in asked]
     lines = [*_listed("missing", missing), *_listed("not asked for by this configuration", unasked)]
-    reasons = {
-        name: {"job": job_name(asked[name].rule, asked[name].wildcards), "reasons": rows_of(changes)}
-        for name, changes in each.items()
-    }
+    states = {"stale": [*each], "missing": missing, "not asked for": unasked, "up to date": fresh}
+    artefacts = [
+        {"path": name, "state": state, "job": _job_of(asked.get(name) or made.get(name))}
+        for state, names in states.items()
+        for name in names
+    ]
+    reasons = [{"path": name} | change for name, changes in own.items() for change in rows_of(changes)]
     return Answer(
         f"{len(jobs)} jobs: {len(fresh)} artefacts up to date, {len(each)} stale, "
         f"{len(missing)} files missing",
         not (each or missing),
-        [Rows("causes", [*_causes(own, asked, behind)]), *lines],
-        {"stale": reasons, "missing": missing, "unasked": unasked, "fresh": fresh},
+        [
+            Rows("causes", [*_causes(own, asked, behind)]),
+            Rows("artefacts", artefacts, shown=()),
+            Rows("reasons", reasons, shown=()),
+            *lines,
+        ],
     )
+
+
+def _job_of(job: PlannedJob | None) -> str | None:
+    """Return the name of a job; None of an artefact that no planned job writes."""
+    return job and job_name(job.rule, job.wildcards)
 
 
 def _listed(what: str, paths: list[str]) -> list[str]:

@@ -174,6 +174,11 @@ def answer(studies: list[Path], configfile: list[str], config: list[str]) -> Ans
     return Answer(
         f"{len(records.by_file)} artefacts in {', '.join(records.folders)}: {said}",
         not findings,
-        [Rows("findings", rows_of(findings)), *mending, *note],
-        {"commands": mending, "artefacts": len(records.by_file)},
+        [
+            Rows("findings", rows_of(findings)),
+            Rows("commands", [{"command": line} for line in mending], shown=()),
+            *mending,
+            *note,
+        ],
+        {"artefacts": len(records.by_file)},
     )

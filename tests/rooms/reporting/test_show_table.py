@@ -143,7 +143,7 @@ def test_a_study_shows_its_tables_in_every_form(finished):
     table = finished / "tables/lab.parquet"
     assert "(a) all-MiniLM-L6-v2 stands in for BERT-base" in printed("show", finished)[1]
     assert len(printed("show", finished, "--csv")[1].splitlines()) == 1 + 4 * 4
-    assert data("show", finished)[1]["lab"][0]["run"]
+    assert data("show", finished)[1]["cells"][0]["run"]
     markdown = printed("show", table, "--markdown")[1]
     assert "| run | seeds | STS12 | STS16 [1] | STS-B | Avg. |" in markdown.splitlines()[:3]
     assert len(re.findall(rf"^\| {SIMCSE} \(a,b\) \| 3 \| .* ± .* \|$", markdown, re.MULTILINE)) == 1

@@ -19,13 +19,13 @@ MODEL = f"{STUDY}/runs/plain/seed1/model"
 def explained(path, *cell):
     """Data of the verb on a file or a cell; the exit code says whether anything is broken."""
     code, said = data("explain", path, *(["--cell", ",".join(cell)] if cell else []))
-    states = {node["state"] for node in said["chain"]}
-    assert code == (not said["green"]) == bool(states & {"rebuilt since", "damaged", "missing"})
+    states = {node["state"] for node in said["files"]}
+    assert code == (not said["good"]) == bool(states & {"rebuilt since", "damaged", "missing"})
     return said
 
 
 def states(said):
-    return {node["path"].removeprefix(f"{STUDY}/"): node["state"] for node in said["chain"]}
+    return {node["path"].removeprefix(f"{STUDY}/"): node["state"] for node in said["files"]}
 
 
 WHOLE = {
@@ -90,9 +90,13 @@ def test_a_cell_leads_to_its_own_run_and_no_other(root):
     own = {path for path in states(said) if path.startswith(("scores", "runs"))}
     assert own == {"scores/sts/suite/simcse/seed2.parquet", "runs/simcse/seed2/model/record.json"}
     assert "resources/prompt.txt" in states(said)
-    (model,) = (node for node in said["chain"] if node["role"] == "model")
-    assert model["depth"] == 2 and model["settings"]["method"]["temperature"] == 0.05
-    assert model["meaning"] and model["packages"] and model["origin"]["commit"]
+    (model,) = (node for node in said["files"] if node["role"] == "model")
+    assert model["depth"] == 2
+    facts = {
+        (row["section"], row["key"]): row["value"] for row in said["facts"] if row["path"] == model["path"]
+    }
+    assert facts["setting", "method.temperature"] == 0.05 and facts["commit", ""]
+    assert {"code", "package", "machine"} <= {section for section, _ in facts}
 
 
 def test_the_tree_has_jobs_hashes_labels_and_what_it_leaves_out(root):
@@ -182,11 +186,19 @@ def test_a_column_leads_to_the_scores_that_it_is_computed_from(root, experiment,
 
 def test_a_cell_shows_the_settings_of_its_run_and_its_baseline(root, experiment, study):
     study.write_run("simcse", 1, temperature=0.1)
-    assert explained(experiment, "run=simcse", "heading=Spearman")["made with"] == [
-        {"setting": "method.module", "simcse": "simcse", "plain": "plain"},
-        {"setting": "method.temperature", "simcse": 0.1, "plain": 0.05},
-        {"setting": "training.steps", "simcse": 3, "plain": 3},
+    values = {
+        "method.module": ("simcse", "plain"),
+        "method.temperature": (0.1, 0.05),
+        "training.steps": (3, 3),
+    }
+    assert explained(experiment, "run=simcse", "heading=Spearman")["made_with"] == [
+        {"setting": setting, "run": run, "value": value}
+        for setting, pair in values.items()
+        for run, value in zip(("simcse", "plain"), pair, strict=True)
     ]
+    printed_table = printed("explain", experiment, "--cell", "run=simcse,heading=Spearman")[1]
+    line = next(line for line in printed_table.splitlines() if "method.temperature" in line)
+    assert [cell.strip() for cell in line.split("│")] == ["method.temperature", "0.1", "0.05"]
 
 
 @pytest.mark.parametrize(
@@ -226,7 +238,7 @@ def test_a_cell_of_the_extraction_study_leads_to_its_models_representation(root,
 def test_files_made_from_a_file_or_a_source_are_listed_up_to_the_report(root):
     def into(name):
         return {
-            row["made into"].removeprefix(f"{STUDY}/")
+            row["made_into"].removeprefix(f"{STUDY}/")
             for row in data("explain", name, "--into")[1]["downstream"]
         }
 

@@ -55,7 +55,7 @@ def locked(root):
 
 def checked(locked):
     _code, said = data("lock", STUDY, "--check", locked)
-    assert said["green"] == (not said["differences"])
+    assert said["good"] == (not said["differences"])
     return [(one["path"].removeprefix(f"{STUDY}/"), one["kind"], one["why"]) for one in said["differences"]]
 
 

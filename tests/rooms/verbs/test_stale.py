@@ -3,6 +3,7 @@
 import copy
 import hashlib
 import os
+from collections import defaultdict
 from pathlib import Path
 from unittest.mock import patch
 
@@ -41,17 +42,23 @@ def jobs():
 
 
 def answer(changed, *words):
-    """Data of the verb if Snakemake plans these jobs."""
+    """Artefacts by their state with their jobs, reasons and causes, if Snakemake plans these jobs."""
     with patch.object(stale, "planned", lambda *_: [*changed.values()]):
         code, said = data("stale", *words)
-    assert code == bool(said["stale"] or said["missing"])
-    return said
+    states = {state: {} for state in ("stale", "missing", "not asked for", "up to date")}
+    for row in said["artefacts"]:
+        states[row["state"]][row["path"]] = row["job"]
+    assert code == bool(states["stale"] or states["missing"])
+    return said | states
 
 
 def own(said):
     """Reasons of an artefact's own, by its path in the study."""
-    each = {name.removeprefix(f"{STUDY}/"): one["reasons"] for name, one in said["stale"].items()}
-    return {name: reasons for name, reasons in each.items() if reasons}
+    found = defaultdict(list)
+    for row in said["reasons"]:
+        assert row["path"] in said["stale"]
+        found[row.pop("path").removeprefix(f"{STUDY}/")].append(row)
+    return found
 
 
 def test_a_missing_part_of_a_folder_is_a_reason_of_its_own(root):
@@ -80,9 +87,9 @@ def test_a_changed_setting_is_named_with_its_key_and_makes_artefacts_behind_it_s
         "tables/main.parquet",
     ]
     assert said["stale"].keys() == {*made, *(f"{STUDY}/{name}" for name in downstream)}
-    assert said["stale"][made[1]]["job"] == "train_encoder(run=plain, seed=1)"
+    assert said["stale"][made[1]] == "train_encoder(run=plain, seed=1)"
     cause = {"what": "setting", "key": "method.temperature", "was": "0.05", "now": "0.1"}
-    assert said["causes"] == [cause | {"of rule": "train_encoder", "artefacts": 2, "behind": 4}]
+    assert said["causes"] == [cause | {"of_rule": "train_encoder", "artefacts": 2, "behind": 4}]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +140,7 @@ def test_a_missing_file_is_missing_and_what_was_made_from_it_is_stale(root, stud
     assert not answer(changed)["stale"]
     TIMES.unlink()
     said = answer(changed)
-    assert said["missing"] == [TIMES.as_posix()] and list(said["stale"]) == [f"{STUDY}/report.html"]
+    assert list(said["missing"]) == [TIMES.as_posix()] and list(said["stale"]) == [f"{STUDY}/report.html"]
     Path(STUDY, "report.html").unlink()  # from which nothing was made
     assert {*answer(changed)["missing"]} == {TIMES.as_posix(), f"{STUDY}/report.html"}
 
@@ -146,13 +153,13 @@ def test_a_table_cut_short_under_its_old_date_is_stale_and_so_is_what_was_made_f
     said = answer(asked)
     assert own(said) == {"scores/sts/suite/plain/seed1.parquet": DAMAGED}
     assert f"{STUDY}/tables/main.parquet" in said["stale"]
-    assert said["stale"][path.as_posix()]["job"].startswith("evaluate_sts(")
+    assert said["stale"][path.as_posix()].startswith("evaluate_sts(")
 
 
 def test_an_artefact_that_no_job_of_the_whole_study_writes_is_listed_without_a_failure(root):
     some = {key: job for key, job in jobs().items() if key[0] != "write_report"}
-    assert answer(some)["unasked"] == [f"{STUDY}/report.html"]
-    assert answer(some, f"{STUDY}/tables/main.parquet")["unasked"] == []
+    assert list(answer(some)["not asked for"]) == [f"{STUDY}/report.html"]
+    assert answer(some, f"{STUDY}/tables/main.parquet")["not asked for"] == {}
 
 
 def test_an_altered_record_is_stale_for_this_reason_alone(root):

@@ -21,7 +21,7 @@ HISTORY = Path(STUDY, "runs/plain/seed1/history.parquet")
 def findings(*columns):
     """Findings of verify in these columns; paths are relative to the study."""
     code, said = data("verify", STUDY)
-    assert code == bool(said["findings"]) and said["green"] == (not code)
+    assert code == bool(said["findings"]) and said["good"] == (not code)
     short = [row | {"path": row["path"].removeprefix(f"{STUDY}/")} for row in said["findings"]]
     return [tuple(row[column] for column in columns or ("path", "kind")) for row in short]
 
@@ -31,7 +31,7 @@ def named(path):
 
 
 def mend():
-    return data("verify", STUDY)[1]["commands"]
+    return [row["command"] for row in data("verify", STUDY)[1]["commands"]]
 
 
 def test_a_flipped_byte_is_found_in_every_file_and_in_no_other(root):
