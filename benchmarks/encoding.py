@@ -8,8 +8,8 @@ import sentence_transformers as st
 from benchmarks.harness import Measured, Timing, ratios
 from benchmarks.material import minilm, wikipedia_sentences
 from workflow_scripts.evaluation.task_by_task import SharedTexts
-from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
-from workflow_scripts.models.encoding import encode
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
+from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.settings.readouts import Pooling
 
 MAX_TOKENS = 128
@@ -20,14 +20,15 @@ def measure(timing: Timing) -> Iterator[Measured]:
     """Check that the vectors agree, then encode from texts to vectors."""
     unique = wikipedia_sentences(32 if timing.small else 400)
     repeated = unique + unique[: len(unique) // 2]
-    tokenizer = load_tokenizer(minilm())
     readout = Pooling(kind="pooling", pooler="avg", layers=None)
-    encoder = SentenceEncoder(load_backbone(minilm()), readout, head=False, head_at_test=False)
+    encoder = SentenceEncoder(
+        load_backbone(minilm()), load_tokenizer(minilm()), readout, head=False, head_at_test=False
+    )
     peer = st.SentenceTransformer(str(minilm()), device="cpu")
     peer.max_seq_length = MAX_TOKENS
 
     def ours(texts: list[str]) -> np.ndarray:
-        shared = SharedTexts(lambda asked: encode(encoder, tokenizer, asked, MAX_TOKENS), {"task": [texts]})
+        shared = SharedTexts(lambda asked: encoder.encode(asked, MAX_TOKENS), {"task": [texts]})
         return shared.vectors("task")[0]
 
     def theirs(texts: list[str]) -> np.ndarray:

@@ -17,8 +17,7 @@ from benchmarks.material import minilm, wikipedia_sentences
 from benchmarks.peers import Step, ours, peer, recipe, trainer
 from tests.material import SMALL, training
 from workflow_scripts.methods import simcse
-from workflow_scripts.models.encoder import load_backbone, load_tokenizer
-from workflow_scripts.models.encoding import encode
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 
 CODE = (
     "config/methods.yaml",
@@ -69,10 +68,10 @@ def measure(timing: Timing) -> Iterator[Measured]:
 
 def encoding(step: Step) -> Mapping[str, Callable[[], np.ndarray]]:
     """Ways to encode; their vectors are checked to agree."""
-    encoder, tokenizer = simcse.build(step.method, load_backbone(step.folder)), load_tokenizer(step.folder)
+    encoder = simcse.build(step.method, load_tokenizer(step.folder), load_backbone(step.folder))
     model = peer(step)
     ways: Mapping[str, Callable[[], np.ndarray]] = {
-        "semblance": lambda: encode(encoder, tokenizer, step.texts, step.settings.max_tokens),
+        "semblance": lambda: encoder.encode(step.texts, step.settings.max_tokens),
         "sentence-transformers": lambda: model.encode(step.texts, show_progress_bar=False),
     }
     mine, theirs = (way() for way in ways.values())

@@ -21,8 +21,7 @@ from benchmarks.peers import POOLERS, Step, peer, recipe, trainer, two_calls
 from tests.gpu.steps import BATCHES, DEVICE, ON_CARD, Cycling, busy, settled
 from tests.material import BASE, SMALL, Block, Size, blocks, prepared, sentences, training, write_encoder
 from workflow_scripts.methods import simcse
-from workflow_scripts.models.encoder import load_backbone, load_tokenizer
-from workflow_scripts.models.encoding import encode
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.training.loop import prepare
 from workflow_scripts.training.step import ROUNDED
 
@@ -96,10 +95,10 @@ def _steps(timing: Timing, folder: Path, size: Size, pooler: str, own: Way) -> I
 def _encoding(timing: Timing, folder: Path, size: Size) -> Iterator[Measured]:
     texts = sentences(size.batch if timing.small else SENTENCES, size, seed=5)
     step = Step(folder / "bert", texts, training(size), recipe("avg"), "avg", DEVICE)
-    encoder = simcse.build(step.method, load_backbone(step.folder)).to(DEVICE)
-    tokenizer, model = load_tokenizer(step.folder), peer(step)
+    encoder = simcse.build(step.method, load_tokenizer(step.folder), load_backbone(step.folder)).to(DEVICE)
+    model = peer(step)
     ways: Mapping[str, Way] = {
-        "semblance": lambda: encode(encoder, tokenizer, texts, size.tokens),
+        "semblance": lambda: encoder.encode(texts, size.tokens),
         "sentence-transformers": lambda: model.encode(texts, batch_size=128, show_progress_bar=False),
     }
     faster = ratios(timed(timing, ways), "sentence-transformers", "semblance")

@@ -19,7 +19,7 @@ from workflow_scripts.extraction.passes import passes
 from workflow_scripts.extraction.representations import EncoderVectors
 from workflow_scripts.extraction.study import JobSettings, Opened, evaluate, plan, texts_of
 from workflow_scripts.extraction.vocabulary import count_documents, read_vocabulary
-from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 
 CODE = (
     "workflow_scripts/extraction",

@@ -21,8 +21,8 @@ from transformers import PrinterCallback
 
 from tests.material import blocks
 from workflow_scripts.methods import simcse
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.models.devices import mixed_precision
-from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.settings.methods import Contrastive
 from workflow_scripts.settings.methods import SimCSE as Config
 from workflow_scripts.settings.training import Training
@@ -62,8 +62,8 @@ def recipe(pooler: str) -> Contrastive:
 def ours(step: Step, *, deterministic: bool = True) -> Way:
     """The training job without loading and saving its encoder."""
     prepare(step.settings, seed=1)
-    encoder = simcse.build(step.method, load_backbone(step.folder, **step.method.overrides))
     tokenizer = load_tokenizer(step.folder)
+    encoder = simcse.build(step.method, tokenizer, load_backbone(step.folder, **step.method.overrides))
     encoder.to(step.device)
     torch.use_deterministic_algorithms(False)
 

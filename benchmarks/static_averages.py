@@ -6,7 +6,7 @@ from benchmarks.harness import Measured, Timing, ratios
 from benchmarks.material import minilm, wikipedia_sentences
 from workflow_scripts.extraction.averages import sum_states
 from workflow_scripts.extraction.passes import passes
-from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 
 CODE = (

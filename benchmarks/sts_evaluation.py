@@ -24,8 +24,8 @@ from benchmarks.material import minilm
 from workflow_scripts.data.datasets import load
 from workflow_scripts.evaluation import sts
 from workflow_scripts.evaluation.task_by_task import SharedTexts
-from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
-from workflow_scripts.models.encoding import encode
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
+from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.readouts import Pooling
 from workflow_scripts.settings.sources import DatasetBlock
@@ -53,8 +53,10 @@ def measure(timing: Timing) -> Iterator[Measured]:
     tasks = [local_task(name, table) for name, table in tables.items()]
     evaluators = {name: evaluator(table) for name, table in tables.items()}
     pooling = Pooling(kind="pooling", pooler="avg", layers=None)
-    encoder = SentenceEncoder(load_backbone(minilm()), pooling, head=False, head_at_test=False)
-    vectors_of = partial(encode, encoder, load_tokenizer(minilm()), max_tokens=MAX_TOKENS)
+    encoder = SentenceEncoder(
+        load_backbone(minilm()), load_tokenizer(minilm()), pooling, head=False, head_at_test=False
+    )
+    vectors_of = partial(encoder.encode, max_tokens=MAX_TOKENS)
 
     def ours() -> dict[str, float]:
         config = sts.Config(datasets=list(tables), max_tokens=MAX_TOKENS)

@@ -13,8 +13,7 @@ from benchmarks.material import minilm, wikipedia_sentences
 from tests.material import SMALL, training
 from workflow_scripts.graph.configuration import load_config
 from workflow_scripts.methods.jtcse import cross_layers
-from workflow_scripts.models.encoder import load_backbone, load_tokenizer
-from workflow_scripts.models.readouts import set_mask_token
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.grids import Run
 from workflow_scripts.settings.methods import read_method
@@ -73,8 +72,7 @@ def stepper(name: str, encoder: Path, batch: int) -> tuple[Callable[[], object],
     }
     sampler = Sampler(len(columns["anchor"]), batch, seed=1)
     tokenizer = load_tokenizer(minilm())
-    trained = method.build(settings, *backbones).train()
-    set_mask_token(trained, tokenizer)
+    trained = method.build(settings, tokenizer, *backbones).train()
     objective = method.Objective(settings, trained, TrainingData(columns, tokenizer, MAX_TOKENS, sampler))
     run = Eager(Update(objective, training(SMALL, precision="float32"), 1), compiles=False)
     numbers = count(1)

@@ -7,7 +7,7 @@ import torch
 
 from tests import walk
 from tests.material import prepared, training
-from workflow_scripts.models.encoder import load_tokenizer
+from workflow_scripts.models.backbone import load_tokenizer
 from workflow_scripts.models.tokens import NATURAL, Shapes, tokenise
 from workflow_scripts.settings.training import ContinueMlm
 from workflow_scripts.training import mlm

@@ -33,8 +33,7 @@ from tests.material import training, write_encoder
 from workflow_scripts.extraction.averages import sum_states
 from workflow_scripts.extraction.representations import pool_layers
 from workflow_scripts.models import encoding
-from workflow_scripts.models.encoder import load_backbone, load_tokenizer
-from workflow_scripts.models.encoding import encode
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.training.objective import Step
 from workflow_scripts.training.step import Update, host_half
@@ -197,11 +196,11 @@ def step_of(folder: Path, name: str) -> None:
 
 def vectors_of(folder: Path, name: str) -> None:
     """Encode sentences by a readout."""
-    encoder, tokenizer = walk.encoder_with(folder, walk.readouts()[name]), load_tokenizer(walk.bert(folder))
+    encoder = walk.encoder_with(folder, walk.readouts()[name])
     card = Card()
     card.module(encoder)
     with card.mode, Watching(whole=False):
-        encode(encoder, tokenizer, walk.TEXTS, walk.SIZE.tokens)
+        encoder.encode(walk.TEXTS, walk.SIZE.tokens)
 
 
 def teacher_of(folder: Path, name: str) -> None:
@@ -210,7 +209,7 @@ def teacher_of(folder: Path, name: str) -> None:
     card = Card()
     card.module(made.encoder)
     with card.mode, Watching(whole=False):
-        encode(made.encoder, made.tokenizer, walk.TEXTS, walk.SIZE.tokens)
+        made.encoder.encode(walk.TEXTS, walk.SIZE.tokens)
 
 
 def study_of(folder: Path, precision: Any) -> None:

@@ -17,8 +17,8 @@ from transformers import (
 )
 
 from workflow_scripts.methods import load_method
-from workflow_scripts.models.encoder import TextEncoder, load_backbone, load_tokenizer
-from workflow_scripts.models.readouts import set_mask_token
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
+from workflow_scripts.models.text_encoder import TextEncoder
 from workflow_scripts.models.tokens import NATURAL, Shapes
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.methods import read_method
@@ -179,9 +179,8 @@ def built(block: Block, folder: Path, device: torch.device) -> tuple[TextEncoder
     several = any(p.kind is p.VAR_POSITIONAL for p in inspect.signature(method.build).parameters.values())
     starts = [backbone(start, number, **config.overrides) for number in range(2 if several else 1)]
     torch.manual_seed(0)
-    encoder = method.build(config, *starts).to(device)
     tokenizer = load_tokenizer(start)
-    set_mask_token(encoder, tokenizer, encoder.template)
+    encoder = method.build(config, tokenizer, *starts).to(device)
     return encoder, tokenizer
 
 

@@ -10,9 +10,10 @@ import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from transformers import AutoConfig, AutoModel, PreTrainedModel, PreTrainedTokenizerFast
 
-from workflow_scripts.models.encoder import SentenceEncoder, load_backbone
-from workflow_scripts.models.folders import save_encoder
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
+from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.packed import PackedEncoder
+from workflow_scripts.models.text_encoder import TextEncoder
 from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
 from workflow_scripts.settings.readouts import LAYERS, Pooling
 from workflow_scripts.settings.training import Training
@@ -120,15 +121,17 @@ def write_model(folder: Path, kind: str, **settings: Any) -> Path:
 def encoder(folder: Path, pooler: str = "avg", layers: tuple[int, ...] | None = None) -> SentenceEncoder:
     """An encoder of a folder that pools, without a head."""
     readout = Pooling(kind="pooling", pooler=pooler, layers=layers)
-    return SentenceEncoder(load_backbone(folder), readout, head=False, head_at_test=False).eval()
+    return SentenceEncoder(
+        load_backbone(folder), load_tokenizer(folder), readout, head=False, head_at_test=False
+    ).eval()
 
 
-def save(folder: Path, encoder: Any, tokenizer: Any) -> None:
+def save(folder: Path, encoder: TextEncoder) -> None:
     """Write an encoder as a job does, with a record beside it."""
     made = job_record("pool_encoder", settings={}, inputs={}, outputs=[])
     folder.parent.mkdir(parents=True, exist_ok=True)
     with writing_model_folder(folder, made) as inside:
-        save_encoder(inside, encoder, tokenizer)
+        encoder.save(inside)
 
 
 def sentences(count: int, seed: int = 0) -> list[str]:

@@ -25,9 +25,8 @@ from tests.steps import step_of, views_of
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.reduction import deviation
 from workflow_scripts.methods import load_method
-from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
-from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.readouts import set_mask_token
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
+from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.templates import tokenise_in
 from workflow_scripts.models.tokens import NATURAL, Shapes
 from workflow_scripts.provenance.closure import ROOT
@@ -155,9 +154,9 @@ def effect(folder: Path, block: Block) -> Effect:
     """Losses before and after a step of plain gradient descent, and vectors of the encoder then."""
     if not material.is_trained(block):
         encoder = untrained(folder, block)
-        vectors = encode(encoder, load_tokenizer(bert(folder)), TEXTS[:6], SIZE.tokens)
+        vectors = encoder.encode(TEXTS[:6], SIZE.tokens)
         return Effect((), vectors.tobytes(), frozenset())
-    encoder, objective, tokenizer = made(folder, block)
+    encoder, objective, _ = made(folder, block)
     losses, learnt = [], set()
     objective.module.train()
     torch.manual_seed(2)
@@ -169,7 +168,7 @@ def effect(folder: Path, block: Block) -> Effect:
         learnt |= _descend(objective)
     trained = {name for name, parameter in objective.module.named_parameters() if parameter.requires_grad}
     objective.finish()
-    vectors = encode(encoder, tokenizer, TEXTS[:6], SIZE.tokens)
+    vectors = encoder.encode(TEXTS[:6], SIZE.tokens)
     measured = map(float, left.metrics.values())
     return Effect((*losses, *measured), vectors.tobytes(), frozenset(trained - learnt))
 
@@ -189,12 +188,16 @@ def untrained(folder: Path, block: Block) -> Any:
     method = load_method(block["module"])
     config = read_method(block, "methods")
     if "encoders" not in inspect.signature(method.build).parameters:
-        encoder = method.build(config, load_backbone(bert(folder)))
-        set_mask_token(encoder, load_tokenizer(bert(folder)), encoder.template)
-        return encoder
+        return method.build(config, load_tokenizer(bert(folder)), load_backbone(bert(folder)))
     readout = Pooling(kind="pooling", pooler="avg", layers=None)
     runs = [
-        SentenceEncoder(material.backbone(bert(folder), number), readout, head=False, head_at_test=False)
+        SentenceEncoder(
+            material.backbone(bert(folder), number),
+            load_tokenizer(bert(folder)),
+            readout,
+            head=False,
+            head_at_test=False,
+        )
         for number in range(1 if config.starts_from == "run" else 2)
     ]
     return method.build(config, runs)
@@ -331,9 +334,13 @@ def encoder_with(folder: Path, readout: Block) -> SentenceEncoder:
     config = TypeAdapter(AnyReadout).validate_python(readout)
     torch.manual_seed(0)
     encoder = SentenceEncoder(
-        load_backbone(bert(folder)), config, head=False, head_at_test=False, template=PROMPT
+        load_backbone(bert(folder)),
+        load_tokenizer(bert(folder)),
+        config,
+        head=False,
+        head_at_test=False,
+        template=PROMPT,
     )
-    set_mask_token(encoder, load_tokenizer(bert(folder)), encoder.template)
     return encoder.eval()
 
 

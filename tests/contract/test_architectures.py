@@ -13,8 +13,8 @@ from tests.steps import loss_of
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.study import Study
 from workflow_scripts.models import packed
-from workflow_scripts.models.encoder import load_tokenizer
-from workflow_scripts.models.encoding import check_tells_apart
+from workflow_scripts.models.backbone import load_tokenizer
+from workflow_scripts.models.encoding import check_not_collapsed
 from workflow_scripts.models.packed import packs
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.methods import read_method
@@ -95,14 +95,14 @@ def planned(place, block):
 
 def trained(folder, block):
     """Train for a step; whether the encoder is packed."""
-    encoder, objective, tokenizer = material.prepared(block, folder, walk.SIZE, walk.CPU, walk.ROWS)
+    encoder, objective, _ = material.prepared(block, folder, walk.SIZE, walk.CPU, walk.ROWS)
     objective.module.train()
-    is_packed = packs(encoder.leaves[0].backbone)
+    is_packed = packs(encoder.backbones[0])
     loss_of(objective, 1).backward()
     learnt = [one for one in objective.module.parameters() if one.grad is not None]
     assert learnt and all(torch.isfinite(one.grad).all() for one in learnt)
     objective.finish()
-    check_tells_apart(encoder.eval(), tokenizer)
+    check_not_collapsed(encoder.eval())
     return is_packed
 
 

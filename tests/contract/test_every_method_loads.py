@@ -24,8 +24,7 @@ from workflow_scripts.evaluation.correlation import cosine, spearman
 from workflow_scripts.evaluation.finished_tasks import run_tasks
 from workflow_scripts.methods import load_method
 from workflow_scripts.models.encoder import SentenceEncoder
-from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.folders import load_encoder
+from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.provenance.artefacts import (
     job_record,
     read_record,
@@ -216,26 +215,26 @@ def score(vectors):
 
 @pytest.mark.parametrize("run", EACH)
 def test_sentence_transformers_gives_the_vectors_and_the_score_of_the_pipeline(models, run):
-    encoder, tokenizer = load_encoder(Path(run, "model"))
+    encoder = load_encoder(Path(run, "model"))
     answer = models[run]
     # A whitening map divides by the smallest deviations, and multiplies rounding with them.
     tolerance = 1e-3 if "whitened" in run else 1e-5
-    tokens = [len(ids) for ids in tokenizer(TEXTS)["input_ids"]]
+    tokens = [len(ids) for ids in encoder.tokenizer(TEXTS)["input_ids"]]
     assert TRAINING["max_tokens"] < max(tokens) <= answer["length"] <= LIMIT
     assert answer["length"] == LIMIT or encoder.template is not None
-    expected = encode(encoder, tokenizer, TEXTS, answer["length"])
+    expected = encoder.encode(TEXTS, answer["length"])
     np.testing.assert_allclose(answer["vectors"], expected, atol=tolerance)
     assert score(answer["vectors"]) == score(expected)
-    alone = encode(encoder, tokenizer, TEXTS[:1], answer["length"])  # without padding
+    alone = encoder.encode(TEXTS[:1], answer["length"])  # without padding
     np.testing.assert_allclose(answer["alone"], alone, atol=tolerance)
-    cut = encode(encoder, tokenizer, TEXTS, 12)
+    cut = encoder.encode(TEXTS, 12)
     np.testing.assert_allclose(answer["cut"], cut, atol=tolerance)
     assert np.abs(cut - expected).max() > 1e-3
 
 
 @pytest.mark.parametrize("run", EACH)
 def test_code_is_run_for_the_documented_kinds_alone_and_auto_model_never_gives_half_a_model(models, run):
-    encoder, tokenizer = load_encoder(Path(run, "model"))
+    encoder = load_encoder(Path(run, "model"))
     built_in = (
         isinstance(encoder, SentenceEncoder)
         and encoder.readout_settings.kind == "pooling"
@@ -248,7 +247,7 @@ def test_code_is_run_for_the_documented_kinds_alone_and_auto_model_never_gives_h
         return
     assert not models[run]["auto"]
     model = AutoModel.from_pretrained(Path(run, "model"))
-    batch = tokenizer(TEXTS, padding=True, return_tensors="pt")
+    batch = encoder.tokenizer(TEXTS, padding=True, return_tensors="pt")
     with torch.inference_mode():
         states = model(
             input_ids=batch.input_ids, attention_mask=batch.attention_mask, output_hidden_states=True
@@ -260,7 +259,7 @@ def test_code_is_run_for_the_documented_kinds_alone_and_auto_model_never_gives_h
     pooled = (
         chosen[:, 0] if encoder.readout_settings.mode == "cls" else (chosen * weight).sum(1) / weight.sum(1)
     )
-    np.testing.assert_allclose(pooled, encode(encoder, tokenizer, TEXTS, LIMIT), atol=1e-5)
+    np.testing.assert_allclose(pooled, encoder.encode(TEXTS, LIMIT), atol=1e-5)
 
 
 PAIRS_OF_STS = list(zip(tiny.sentences(24, seed=20), tiny.sentences(24, seed=21), strict=True))
@@ -317,9 +316,9 @@ def test_mteb_gives_the_number_of_the_pipelines_own_evaluation(models, tmp_path,
     table = pa.table(
         [pa.array(row, field.type) for row, field in zip(rows, PAIRS, strict=True)], schema=PAIRS
     )
-    encoder, tokenizer = load_encoder(Path(run, "model"))
+    encoder = load_encoder(Path(run, "model"))
     task = sts.load("tiny", table, sts.Config(datasets=["tiny"], max_tokens=max_tokens))
-    scores = task.score(*(encode(encoder, tokenizer, texts, max_tokens) for texts in task.columns))
+    scores = task.score(*(encoder.encode(texts, max_tokens) for texts in task.columns))
     own = next(s for s in scores if (s.metric, s.aggregation) == ("spearman", "all"))
     assert f"{100 * found:.2f}" == f"{100 * own.value:.2f}"
 

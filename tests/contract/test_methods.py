@@ -10,8 +10,8 @@ from tests.walk import METHODS
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.methods import load_method, method_modules, repooled
 from workflow_scripts.methods.frozen import Config, build
-from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
-from workflow_scripts.models.encoding import encode
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
+from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.settings.methods import read_method
 from workflow_scripts.settings.readouts import Pooling
 from workflow_scripts.training import objective
@@ -32,9 +32,9 @@ def test_every_method_keeps_the_contract(name):
     first, *others = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
     assert first == "config"
     if not hasattr(method, "Objective"):
-        assert others in (["backbone"], ["encoders"])
+        assert others in (["tokenizer", "backbone"], ["encoders"])
         return
-    assert others in (["backbone"], ["backbones"])
+    assert others in (["tokenizer", "backbone"], ["tokenizer", "backbones"])
     assert objective.Objective in method.Objective.__mro__
     assert list(inspect.signature(method.Objective).parameters) == ["config", "encoder", "data"]
     assert method.Objective.loss is not objective.Objective.loss
@@ -67,7 +67,7 @@ def test_code_of_a_run_has_its_readout_and_the_settings_of_it():
 
 def frozen(folder, readout, **others):
     config = Config.parse({"module": "frozen", "readout": readout} | others, "methods")
-    return build(config, load_backbone(folder)).eval()
+    return build(config, load_tokenizer(folder), load_backbone(folder)).eval()
 
 
 CLS = {"kind": "pooling", "pooler": "cls", "layers": None}
@@ -86,7 +86,9 @@ def test_a_frozen_encoder_is_read_through_its_own_pooler(tiny_bert):
 
 def test_a_finished_run_is_read_through_the_head_that_it_trained(tiny_bert):
     """Official checkpoints of SimCSE have the head where BERT has its pooler."""
-    trained = SentenceEncoder(load_backbone(tiny_bert), Pooling(**CLS), head=True, head_at_test=False).eval()
+    trained = SentenceEncoder(
+        load_backbone(tiny_bert), load_tokenizer(tiny_bert), Pooling(**CLS), head=True, head_at_test=False
+    ).eval()
     torch.nn.init.normal_(trained.head.dense.weight)
     ids, mask = torch.tensor([[2, 5, 6, 3]]), torch.ones(1, 4, dtype=torch.long)
     again = repooled.build(repooled.Config(module="repooled", readout=Pooling(**CLS)), [trained])
@@ -100,21 +102,22 @@ def test_a_finished_run_may_be_read_without_its_prompt(tiny_bert):
     prompt = {"text": 'This sentence : "[X]" means [MASK].', "add_period": False}
     average = {"kind": "pooling", "pooler": "avg", "layers": None}
     prompted, plain = frozen(tiny_bert, average, template=prompt), frozen(tiny_bert, average)
-    tokenizer = load_tokenizer(tiny_bert)
     texts = tiny.sentences(3)
     expected = {
-        True: encode(prompted, tokenizer, texts, 16),
-        False: encode(plain, tokenizer, texts, 16),
+        True: prompted.encode(texts, 16),
+        False: plain.encode(texts, 16),
     }
     assert np.abs(expected[True] - expected[False]).max() > 0.01
     for keeps, vectors in expected.items():
         block = {"module": "repooled", "readout": average, "keeps_prompt": keeps}
         again = repooled.build(repooled.Config.parse(block, "methods"), [prompted])
-        np.testing.assert_allclose(encode(again.eval(), tokenizer, texts, 16), vectors, atol=1e-6)
+        np.testing.assert_allclose(again.eval().encode(texts, 16), vectors, atol=1e-6)
 
 
 def test_an_encoder_without_a_pooler_cannot_be_read_through_it(tiny_bert):
     backbone = load_backbone(tiny_bert)
     backbone.pooler = None
     with pytest.raises(ConfigError, match="the encoder has no pooler"):
-        build(Config.parse({"module": "frozen", "readout": CLS}, "methods"), backbone)
+        build(
+            Config.parse({"module": "frozen", "readout": CLS}, "methods"), load_tokenizer(tiny_bert), backbone
+        )

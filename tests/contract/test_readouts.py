@@ -9,8 +9,9 @@ from transformers import LlamaModel
 
 from tests import tiny, walk
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.models.encoder import SentenceEncoder, attend_both_ways, hidden_states, load_tokenizer
-from workflow_scripts.models.encoding import check_tells_apart
+from workflow_scripts.models.backbone import attend_both_ways, hidden_states, load_tokenizer
+from workflow_scripts.models.encoder import SentenceEncoder
+from workflow_scripts.models.encoding import check_not_collapsed
 from workflow_scripts.models.readouts.base import ReadoutModule
 from workflow_scripts.models.templates import tokenise_in
 from workflow_scripts.settings.readouts import AnyReadout
@@ -115,8 +116,9 @@ def test_a_causal_decoder_is_refused_where_it_would_give_all_sentences_one_vecto
     """Where its first token alone is read, which attends to no other."""
     block, tokenizer = READOUTS[name], tiny.make_tokenizer("bert")
     readout = TypeAdapter(AnyReadout).validate_python(block)
-    encoder = SentenceEncoder(decoder, readout, head=False, head_at_test=False, template=walk.PROMPT)
-    walk.set_mask_token(encoder, tokenizer, encoder.template)
+    encoder = SentenceEncoder(
+        decoder, tokenizer, readout, head=False, head_at_test=False, template=walk.PROMPT
+    )
     alone = block.get("pooler", block.get("pooling")) in (
         "cls",
         "cls_before_pooler",
@@ -124,7 +126,7 @@ def test_a_causal_decoder_is_refused_where_it_would_give_all_sentences_one_vecto
         "attention_cls",
     )
     with pytest.raises(ConfigError, match="have one vector") if alone else nullcontext():
-        check_tells_apart(encoder.eval(), tokenizer)
+        check_not_collapsed(encoder.eval())
 
 
 def test_a_decoder_that_attends_both_ways_may_be_read_by_its_first_token(decoder):
@@ -133,5 +135,5 @@ def test_a_decoder_that_attends_both_ways_may_be_read_by_its_first_token(decoder
     readout = TypeAdapter(AnyReadout).validate_python(
         {"kind": "pooling", "pooler": "cls_before_pooler", "layers": None}
     )
-    encoder = SentenceEncoder(both, readout, head=False, head_at_test=False)
-    check_tells_apart(encoder.eval(), tiny.make_tokenizer("llama"))
+    encoder = SentenceEncoder(both, tiny.make_tokenizer("llama"), readout, head=False, head_at_test=False)
+    check_not_collapsed(encoder.eval())

@@ -11,7 +11,7 @@ import torch
 from tests import material, tiny, walk
 from tests.steps import loss_of
 from workflow_scripts.models.dropout import keyed, keys_of
-from workflow_scripts.models.encoding import encode
+from workflow_scripts.models.encoding import encode_sentences
 from workflow_scripts.training.loop import train
 from workflow_scripts.training.sampler import Sampler
 
@@ -164,7 +164,7 @@ class KilledError(Exception):
 
 def trained(folder, block, checkpoints, kill=None):
     """Weights and tables of a training of four steps; one that is killed before the step ``kill`` leaves none."""
-    encoder, objective, tokenizer = walk.made(folder, walk.with_members(folder, block))
+    encoder, objective, _ = walk.made(folder, walk.with_members(folder, block))
     inputs = objective.inputs
 
     def perhaps(step):
@@ -173,7 +173,7 @@ def trained(folder, block, checkpoints, kill=None):
         return inputs(step)
 
     def score():
-        vectors = encode(objective.scored or encoder, tokenizer, walk.TEXTS[:4], walk.SIZE.tokens)
+        vectors = encode_sentences(objective.scored or encoder, walk.TEXTS[:4], walk.SIZE.tokens)
         return math.sin(1000 * float(abs(vectors).mean()))  # now higher, now lower
 
     objective.inputs = perhaps

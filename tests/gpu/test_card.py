@@ -36,10 +36,9 @@ from tests.material import (
 )
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.dropout import Masks, answering, keyed, keys_of
-from workflow_scripts.models.encoder import TextEncoder, load_tokenizer
-from workflow_scripts.models.encoding import encode, encode_tokens
-from workflow_scripts.models.folders import save_encoder
+from workflow_scripts.models.encoding import encode_tokens
 from workflow_scripts.models.templates import tokenise_in
+from workflow_scripts.models.text_encoder import TokenEncoder
 from workflow_scripts.models.tokens import NATURAL, Packing, onto
 from workflow_scripts.settings.methods import read_method
 from workflow_scripts.training import step
@@ -182,15 +181,12 @@ def pinned(inputs: Any) -> Any:
 
 @pytest.mark.parametrize("name", walk.readouts())
 def test_vectors_of_both_libraries_are_those_of_the_cpu(folder, tmp_path, name):
-    encoder, tokenizer = (
-        walk.encoder_with(folder / "bert", walk.readouts()[name]),
-        load_tokenizer(folder / "bert"),
-    )
-    host = encode(encoder, tokenizer, walk.TEXTS, SIZE.tokens)
-    save_encoder(tmp_path, encoder, tokenizer)
+    encoder = walk.encoder_with(folder / "bert", walk.readouts()[name])
+    host = encoder.encode(walk.TEXTS, SIZE.tokens)
+    encoder.save(tmp_path)
     loaded = SentenceTransformer(str(tmp_path), device=str(DEVICE), trust_remote_code=True)
     loaded.max_seq_length = SIZE.tokens
-    for card in (encode(encoder.to(DEVICE), tokenizer, walk.TEXTS, SIZE.tokens), loaded.encode(walk.TEXTS)):
+    for card in (encoder.to(DEVICE).encode(walk.TEXTS, SIZE.tokens), loaded.encode(walk.TEXTS)):
         assert np.abs(host - card).max() < CLOSE * np.abs(host).max()
 
 
@@ -331,10 +327,9 @@ def is_captured(objective: Objective) -> bool:
 
 def evaluate(objective: Objective, folder: Path) -> None:
     """Encode sentences with the encoder of a case, as for the score on the development set."""
-    encoders = (part for part in objective.module.modules() if isinstance(part, TextEncoder))
+    encoders = (part for part in objective.module.modules() if isinstance(part, TokenEncoder))
     if encoder := objective.scored or next(encoders, None):
-        tokenizer = load_tokenizer(folder / "bert")  # the decoder's is the same
-        encode_tokens(encoder, tokenise_in(encoder.template, tokenizer, walk.TEXTS, SIZE.tokens))
+        encode_tokens(encoder, tokenise_in(encoder.template, encoder.tokenizer, walk.TEXTS, SIZE.tokens))
 
 
 @pytest.mark.parametrize(("way", "family", "name"), EACH_WAY)
@@ -374,8 +369,8 @@ def simcse_of(size: Size) -> Objective:
     config = read_method(blocks()["simcse"], "methods")
     with DEVICE:
         backbone = random_encoder(size)
-    encoder = simcse.build(config, backbone).to(DEVICE)
     rows, tokenizer = BATCHES * size.batch, tokenizer_of(size)
+    encoder = simcse.build(config, tokenizer, backbone).to(DEVICE)
     sampler, columns = Cycling(rows, size.batch, seed=3), {"anchor": sentences(rows, size)}
     data = TrainingData(columns, tokenizer, size.tokens, sampler, shapes=ROUNDED)
     return simcse.Objective(config, encoder, data)

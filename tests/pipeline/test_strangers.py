@@ -17,7 +17,7 @@ from tests.jobs import NOWHERE
 from workflow_scripts.data.published import copy_files, files_of
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.job_specs import JobSpec
-from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.workplace import Workplace
 

@@ -22,7 +22,7 @@ from workflow_scripts.data.tables import read_dataset_table, texts_of
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.base import Score, gap, score_table
 from workflow_scripts.evaluation.recording import context_projections, recorded_inputs
-from workflow_scripts.models.folders import load_encoder
+from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.suites import Attention as Config
 from workflow_scripts.settings.suites import Energy, Maps
@@ -131,16 +131,16 @@ def _map_table(sentence: str, layer: int, heads: int, tokens: list[str], weights
 def map_attention(job: Job) -> None:
     """Map one run's attention: weights over configured sentences, energy of [CLS] (rule map_attention)."""
     config = Config.parse(job.settings["suite"], f"suites.attention.{job.wildcards['suite']}")
-    encoder, tokenizer = load_encoder(job.input("model").parent)
-    if encoder.tokenizers:
+    encoder = load_encoder(job.input("model").parent)
+    if not encoder.reads_one_vocabulary:
         raise ConfigError(
             f"suites: {job.wildcards['run']} joins encoders of several tokenisers. Leave attention out of its grid."
         )
     sentences = list(dict.fromkeys(texts_of(read_dataset_table(job.input("dataset")))))
-    backbones = [leaf.backbone for leaf in encoder.leaves]
+    backbones = encoder.backbones
     if sentences:
-        scores = cls_energy(backbones, tokenizer, sentences, config.energy)
+        scores = cls_energy(backbones, encoder.tokenizer, sentences, config.energy)
     else:
         scores = [gap(config.energy.dataset, "no source of the dataset is available")]
-    maps = attention_maps(backbones, tokenizer, config.maps)
+    maps = attention_maps(backbones, encoder.tokenizer, config.maps)
     job.write({"scores": score_table(scores, **job.wildcards), "maps": maps})

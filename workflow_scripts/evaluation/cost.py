@@ -23,8 +23,8 @@ from transformers import PreTrainedModel
 
 from workflow_scripts.evaluation.base import Score, score_table
 from workflow_scripts.evaluation.recording import context_projections, recorded_inputs
-from workflow_scripts.models.encoder import hidden_states, load_backbone
-from workflow_scripts.models.folders import load_encoder
+from workflow_scripts.models.backbone import hidden_states, load_backbone
+from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.models.packed import unpacked
 from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.provenance.artefacts import write_table
@@ -151,7 +151,7 @@ def _batch(module: nn.Module, batch_size: int, tokens: int) -> tuple[Tensor, Ten
 def evaluate_cost(job: Job) -> None:
     """Measure what one run costs, in comparison with the encoder it started from (rule evaluate_cost)."""
     config = Config.parse(job.settings["suite"], f"suites.cost.{job.wildcards['suite']}")
-    encoder, _ = load_encoder(job.input("model").parent)
+    encoder = load_encoder(job.input("model").parent)
     record = job.record()
     backbone = load_backbone(job.input("base").parent)
     ours = (encoder, encoder)

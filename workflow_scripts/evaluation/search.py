@@ -35,8 +35,7 @@ from workflow_scripts.columns import LABELLED
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.base import Score, Task, not_scored, score_table
 from workflow_scripts.models.devices import granted_device
-from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.folders import load_encoder
+from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.suites import InvertedIndex, Search
@@ -212,12 +211,12 @@ def query_time(task: str, queries_QD: Vectors, corpus_ND: Vectors, inverted: Inv
 def time_search(job: Job) -> None:
     """Time the queries of one run on one suite of search (rule time_search)."""
     config = Config.parse(job.settings["suite"], f"suites.search.{job.wildcards['suite']}")
-    encoder, tokenizer = load_encoder(job.input("model").parent, config.readout)
+    encoder = load_encoder(job.input("model").parent, config.readout)
     encoder.to(granted_device(job.operational["gpu"]))
     times: list[Score] = []
     for path in job.inputs("datasets"):
         task = load(path.stem, read_table(path, LABELLED), config)
-        sides = [encode(encoder, tokenizer, texts, max_tokens=config.max_tokens) for texts in task.columns]
+        sides = [encoder.encode(texts, config.max_tokens) for texts in task.columns]
         if sides:
             queries_QD, corpus_ND = sides
             times.append(query_time(path.stem, queries_QD, corpus_ND, config.index))

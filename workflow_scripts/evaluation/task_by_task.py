@@ -31,8 +31,7 @@ from workflow_scripts.evaluation.base import (
 )
 from workflow_scripts.evaluation.finished_tasks import TaskRun, run_tasks
 from workflow_scripts.models.devices import granted_device
-from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.folders import load_encoder
+from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.provenance.artefacts import identity, read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.key import job_key
@@ -69,9 +68,9 @@ def _evaluate(job: Job, kind: str) -> None:
     tasks = {
         name: _loaded(evaluator, name, tables[dataset], config) for name, dataset in config.tasks.items()
     }
-    encoder, tokenizer = load_encoder(job.input("model").parent, config.readout)
+    encoder = load_encoder(job.input("model").parent, config.readout)
     encoder.to(granted_device(job.operational["gpu"]))
-    encoding = partial(encode, encoder, tokenizer, max_tokens=config.max_tokens)
+    encoding = partial(encoder.encode, max_tokens=config.max_tokens)
     texts = SharedTexts(encoding, {name: task.columns for name, task in tasks.items()})
     failures = Failures(job)
     with TemporaryDirectory() as folder:
@@ -84,7 +83,9 @@ def _evaluate(job: Job, kind: str) -> None:
     scored = scored_tasks(suite["scores"])
     job.write(
         suite,
-        labels=merged_labels(config.labels(scored, tokenizer.tokenize), failures.labels(suite["scores"])),
+        labels=merged_labels(
+            config.labels(scored, encoder.tokenizer.tokenize), failures.labels(suite["scores"])
+        ),
     )
 
 

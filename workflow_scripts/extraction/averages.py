@@ -26,8 +26,8 @@ from transformers import PreTrainedModel
 from workflow_scripts.columns import SENTENCES, TOKEN_AVERAGES
 from workflow_scripts.errors import DataError
 from workflow_scripts.extraction.passes import passes
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.models.devices import granted_device
-from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.probe import check_large
 from workflow_scripts.models.tokens import TokenisedText, tokenise
 from workflow_scripts.provenance.artefacts import writing_table

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from transformers import PreTrainedModel
 
+from workflow_scripts.models.backbone import hidden_states
 from workflow_scripts.models.devices import mixed_precision
-from workflow_scripts.models.encoder import hidden_states
 from workflow_scripts.models.encoding import batches_by_length
 from workflow_scripts.models.tokens import TokenBatch, TokenisedText
 from workflow_scripts.settings.names import Precision

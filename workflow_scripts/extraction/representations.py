@@ -27,7 +27,7 @@ from workflow_scripts.arrays import Vectors
 from workflow_scripts.extraction.layers import STATIC, parse_layers
 from workflow_scripts.extraction.passes import passes
 from workflow_scripts.extraction.weighting import Weights
-from workflow_scripts.models.encoder import max_position_embeddings
+from workflow_scripts.models.backbone import max_position_embeddings
 from workflow_scripts.models.encoding import on_the_host
 from workflow_scripts.models.templates import PLAIN, cut, fill, most_tokens
 from workflow_scripts.models.tokens import TokenisedText, onto, tokenise

@@ -49,8 +49,8 @@ from workflow_scripts.extraction.vocabulary import (
     word_vocabulary,
 )
 from workflow_scripts.extraction.weighting import Marks, Weights, weigh, weight_tables
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.models.devices import granted_device
-from workflow_scripts.models.encoder import load_backbone, load_tokenizer
 from workflow_scripts.models.probe import check_large
 from workflow_scripts.models.templates import PLAIN, pieces
 from workflow_scripts.models.tokens import tokenise

@@ -14,7 +14,7 @@ from transformers import PreTrainedTokenizerBase
 
 from workflow_scripts.arrays import Integers
 from workflow_scripts.columns import SENTENCES, TOKEN_DOCUMENTS, WORD_VECTORS
-from workflow_scripts.models.encoder import load_tokenizer
+from workflow_scripts.models.backbone import load_tokenizer
 from workflow_scripts.models.tokens import TokenisedText, tokenise
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job

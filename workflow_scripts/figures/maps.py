@@ -31,7 +31,6 @@ from workflow_scripts.settings.figures import AttentionMaps, LayerAttentionMaps,
 
 if TYPE_CHECKING:
     from torch import Tensor
-    from transformers import PreTrainedTokenizerBase
 
     from workflow_scripts.models.encoder import SentenceEncoder
 
@@ -138,26 +137,24 @@ def mean_weights(tables: Iterable[tuple[str, pa.Table]], config: AttentionMaps) 
 # Inside models
 
 
-def single_encoders(
-    records: Iterable[Path],
-) -> Iterator[tuple[str, int, SentenceEncoder, PreTrainedTokenizerBase]]:
-    """Load models one after another; yields run, seed, encoder and tokenizer.
+def single_encoders(records: Iterable[Path]) -> Iterator[tuple[str, int, SentenceEncoder]]:
+    """Load models one after another; yields run, seed and encoder.
 
     Raises:
         ConfigError: if a model consists of several encoders.
     """
     from workflow_scripts.models.encoder import SentenceEncoder
-    from workflow_scripts.models.folders import load_encoder
+    from workflow_scripts.models.loading import load_encoder
 
     for path in records:
-        encoder, tokenizer = load_encoder(path.parent)
+        encoder = load_encoder(path.parent)
         run, seed = run_and_seed(path)
         if not isinstance(encoder, SentenceEncoder):
             raise ConfigError(
                 f"{path}: {run} is a sum of several encoders, or an encoder as it was published; the figure needs "
                 "a single encoder with a readout. Name another run."
             )
-        yield run, seed, encoder, tokenizer
+        yield run, seed, encoder
 
 
 # Attention over layers
@@ -197,7 +194,6 @@ def layer_weights(
     run: str,
     seed: int,
     encoder: SentenceEncoder,
-    tokenizer: PreTrainedTokenizerBase,
     config: LayerAttentionMaps,
 ) -> pd.DataFrame:
     """Attention weights of every sentence in one run; layer 0 is the embedding output.
@@ -206,7 +202,7 @@ def layer_weights(
     """
     import torch
 
-    from workflow_scripts.models.encoder import hidden_states
+    from workflow_scripts.models.backbone import hidden_states
     from workflow_scripts.models.readouts.layer_attention import Readout
     from workflow_scripts.models.templates import tokenise_in
 
@@ -214,7 +210,7 @@ def layer_weights(
     assert isinstance(readout, Readout)
     rows = []
     for sentence in config.sentences:
-        tokens = tokenise_in(encoder.template, tokenizer, [sentence], config.max_tokens)
+        tokens = tokenise_in(encoder.template, encoder.tokenizer, [sentence], config.max_tokens)
         batch = tokens.batch([0]).to(encoder.device)
         with torch.inference_mode():
             states = hidden_states(encoder.eval().backbone, batch, "all")
@@ -255,20 +251,16 @@ def token_similarity(request: Request[TokenSimilarity]) -> Drawn:
     return Drawn(points, figure, [f"Means over seeds. Cosines of the two sentences: {sentences}."])
 
 
-def word_cosines(
-    run: str, seed: int, encoder: SentenceEncoder, tokenizer: PreTrainedTokenizerBase, config: TokenSimilarity
-) -> pd.DataFrame:
+def word_cosines(run: str, seed: int, encoder: SentenceEncoder, config: TokenSimilarity) -> pd.DataFrame:
     """Cosines between the words of each sentence, with their positions from 0.
 
     ``sentence_cosine`` is the cosine of the run's vectors of the two sentences, the same in every row.
     """
-    from workflow_scripts.models.encoding import encode
-
-    left, right = encode(encoder, tokenizer, config.sentences, config.max_tokens)
+    left, right = encoder.encode(config.sentences, config.max_tokens)
     between = float(cosine(left[None], right[None])[0])
     rows = []
     for sentence in config.sentences:
-        names, cosines_WW = cosines_between_words(encoder, tokenizer, sentence, config.max_tokens)
+        names, cosines_WW = cosines_between_words(encoder, sentence, config.max_tokens)
         rows += [
             (run, seed, sentence, row, names[row], column, names[column], value, between)
             for row, values in enumerate(cosines_WW.tolist())
@@ -281,7 +273,7 @@ def word_cosines(
 
 
 def cosines_between_words(
-    encoder: SentenceEncoder, tokenizer: PreTrainedTokenizerBase, sentence: str, max_tokens: int
+    encoder: SentenceEncoder, sentence: str, max_tokens: int
 ) -> tuple[list[str], Tensor]:
     """The words of a sentence, and the cosines between the means of their last states, shape (W, W).
 
@@ -291,7 +283,7 @@ def cosines_between_words(
 
     from workflow_scripts.losses.infonce import cosine_matrix
 
-    tokens = tokenizer(sentence, truncation=True, max_length=max_tokens, return_tensors="pt")
+    tokens = encoder.tokenizer(sentence, truncation=True, max_length=max_tokens, return_tensors="pt")
     backbone = encoder.backbone.train(False)
     with torch.inference_mode():
         states_TD = backbone(**tokens.to(backbone.device)).last_hidden_state[0].double()

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from workflow_scripts.columns import ROUND_TRIPS, TRIP_COSINES
 from workflow_scripts.data.tables import table_of
-from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
-from workflow_scripts.models.encoding import encode
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
+from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.readouts import pooling as pooling
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.corpora import Comparison
@@ -61,14 +61,14 @@ def compare_round_trips(job: Job) -> None:
     settings = Comparison.parse(job.settings["similarity"], "round_trip.similarity")
     folder = job.input("encoder").parent
     readout = Pooling(kind="pooling", pooler="avg", layers=None)
-    encoder = SentenceEncoder(load_backbone(folder), readout, head=False, head_at_test=False)
-    tokenizer = load_tokenizer(folder)
+    backbone, tokenizer = load_backbone(folder), load_tokenizer(folder)
+    encoder = SentenceEncoder(backbone, tokenizer, readout, head=False, head_at_test=False)
     trips = job.read("trips", ROUND_TRIPS).to_pandas()
     usable = trips[trips["outcome"].isin(["paraphrase", "unchanged"])]
     own, other = compare(
         usable["sentence"].tolist(),
         usable["back"].tolist(),
-        lambda texts: encode(encoder, tokenizer, texts, settings.max_tokens),
+        lambda texts: encoder.encode(texts, settings.max_tokens),
     )
     rows = zip(usable["row"].tolist(), own.tolist(), other.tolist(), strict=True)
     table: pa.Table = table_of(rows, TRIP_COSINES)

@@ -7,7 +7,7 @@ from typing import Any
 from transformers import PreTrainedModel
 
 from workflow_scripts.columns import SENTENCES
-from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.models.probe import check_large
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.provenance.artefacts import read_table, write_table, writing_model_folder

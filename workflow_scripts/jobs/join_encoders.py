@@ -1,7 +1,7 @@
 """Make a run from finished runs: the sum of their vectors, or another readout (rule join_encoders)."""
 
 from workflow_scripts.methods import load_method
-from workflow_scripts.models.folders import load_encoder, save_encoder
+from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.provenance.artefacts import writing_model_folder
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.methods import read_method
@@ -12,8 +12,7 @@ def join_encoders(job: Job) -> None:
     method = load_method(job.settings["method"]["module"])
     config = read_method(job.settings["method"], "methods")
     folders = [path.parent for path in job.inputs("encoder")]
-    encoders, tokenizers = zip(*(load_encoder(folder) for folder in folders), strict=True)
-    encoder = method.build(config, encoders, tokenizers)
+    encoder = method.build(config, [load_encoder(folder) for folder in folders])
     record = job.record(labels=[*job.settings.get("labels", []), *config.labels])
     with writing_model_folder(job.outputs["record"].parent, record) as place:
-        save_encoder(place, encoder, tokenizers[0])
+        encoder.save(place)

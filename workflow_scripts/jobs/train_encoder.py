@@ -4,11 +4,9 @@ import shutil
 
 from workflow_scripts.columns import PAIRS
 from workflow_scripts.methods import load_method
-from workflow_scripts.models.encoder import load_backbone, shared_tokenizer
-from workflow_scripts.models.encoding import check_tells_apart
-from workflow_scripts.models.folders import save_encoder
+from workflow_scripts.models.backbone import load_backbone, shared_tokenizer
+from workflow_scripts.models.encoding import check_not_collapsed
 from workflow_scripts.models.probe import check_large
-from workflow_scripts.models.readouts import set_mask_token
 from workflow_scripts.provenance.artefacts import read_table, write_table, writing_model_folder
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import merged_labels
@@ -46,8 +44,7 @@ def train_encoder(job: Job) -> None:
     )
     rows = len(columns["anchor"])
     backbones = [load_backbone(folder, **config.overrides) for folder in folders]
-    encoder = method.build(config, *backbones).to(device)
-    set_mask_token(encoder, tokenizer, encoder.template)
+    encoder = method.build(config, tokenizer, *backbones).to(device)
     record = job.record(labels=[*job.settings.get("labels", []), *config.labels, *encoder.labels])
     place = job.outputs["record"].parent
     development = Development.parse(job.settings["development"], "development")
@@ -62,8 +59,8 @@ def train_encoder(job: Job) -> None:
         TrainingData(columns, tokenizer, training.max_tokens, sampler, teacher, training.chunk, shapes),
     )
     scored = objective.scored or encoder
-    dev_score = development_score(scored, tokenizer, pairs, development.max_tokens)
-    check_tells_apart(scored, tokenizer)
+    dev_score = development_score(scored, pairs, development.max_tokens)
+    check_not_collapsed(scored)
     outcome = train(
         objective,
         training,
@@ -81,7 +78,7 @@ def train_encoder(job: Job) -> None:
         update={"labels": merged_labels(record.labels, objective.findings(outcome.paths))}
     )
     with writing_model_folder(place, labelled) as model:
-        save_encoder(model, encoder.cpu(), tokenizer)
+        encoder.cpu().save(model)
     write_table(job.outputs["history"], outcome.history, labelled)
     write_table(job.outputs["metrics"], outcome.metrics, labelled)
     shutil.rmtree(checkpoints, ignore_errors=True)

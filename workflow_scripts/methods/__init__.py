@@ -4,15 +4,15 @@ A registry that imports them all would be part of every job's code, and one new 
 
 The settings of a method are the class in ``settings.methods`` whose ``module`` is its name. Its module here has
 
-* ``build(config, *backbones)``, which makes the ``TextEncoder`` that is trained, evaluated and saved. It gets one
-  backbone for each run that it starts from, and raises ``ConfigError`` if they do not fit the settings.
+* ``build(config, tokenizer, *backbones)``, which makes the ``TextEncoder`` that is trained, evaluated and saved. It
+  gets one backbone for each run that it starts from, and raises ``ConfigError`` if they do not fit the settings.
 * ``Objective``, a subclass of ``training.objective.Objective``, made from the settings, the result of ``build``, and
   the corpus (``training.data.TrainingData``). It raises ``ConfigError`` if the corpus lacks a column that it reads.
 
 Rule train_encoder imports both by the name in ``module`` of a block in config/methods.yaml. The smallest method is
 ``simcse``; ``contrastive`` is shared by methods that contrast views of sentences. Two kinds of modules train nothing
 and have only ``build``: ``frozen``, an encoder as it is, and methods that join finished runs, whose
-``build(config, encoders, tokenizers)`` gets the runs' encoders and tokenisers in order (rule join_encoders).
+``build(config, encoders)`` gets the runs' encoders in order (rule join_encoders).
 """
 
 import importlib

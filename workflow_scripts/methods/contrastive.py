@@ -5,11 +5,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.infonce import infonce
-from workflow_scripts.models.encoder import SentenceEncoder, check_fit, dropout_rates
+from workflow_scripts.models.backbone import check_fit, dropout_rates
+from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.tokens import TokenBatch, TokenisedText
 from workflow_scripts.settings.methods import Contrastive
 from workflow_scripts.settings.names import Template
@@ -20,7 +21,12 @@ from workflow_scripts.training.ranks import gathered
 
 
 def build(
-    config: Contrastive, backbone: PreTrainedModel, template: Template | None = None, *, head: bool = True
+    config: Contrastive,
+    tokenizer: PreTrainedTokenizerBase,
+    backbone: PreTrainedModel,
+    template: Template | None = None,
+    *,
+    head: bool = True,
 ) -> SentenceEncoder:
     """The encoder that is trained, evaluated and saved; ``head`` is false for methods with a projector of their own.
 
@@ -32,6 +38,7 @@ def build(
         raise ConfigError("method.dropout: null; the encoder drops nothing of its own. Give a number.")
     return SentenceEncoder(
         backbone,
+        tokenizer,
         config.readout,
         head=head and config.readout.has_head,
         head_at_test=config.head_at_test,

@@ -32,12 +32,13 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.methods import contrastive
+from workflow_scripts.models.backbone import hidden_states, pooler_of
 from workflow_scripts.models.dropout import Masks
-from workflow_scripts.models.encoder import SentenceEncoder, hidden_states, pooler_of
+from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.packed import packed, packs
 from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.settings.methods import DiffCSE as Config
@@ -93,13 +94,13 @@ class Discriminator(nn.Module):
         return scores
 
 
-def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
+def build(config: Config, tokenizer: PreTrainedTokenizerBase, backbone: PreTrainedModel) -> SentenceEncoder:
     """The encoder that is trained, evaluated and saved.
 
     Raises:
         ConfigError: as ``contrastive.build``.
     """
-    return contrastive.build(config, backbone, head=config.projector == "head")
+    return contrastive.build(config, tokenizer, backbone, head=config.projector == "head")
 
 
 class Inputs(NamedTuple):

@@ -13,7 +13,7 @@ Expected: JTCSE D on BERT-base 79.89 over seven STS tasks, 0.19 above its teache
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.encoder import SentenceEncoder
@@ -25,9 +25,9 @@ from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.ranks import gathered
 
 
-def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
+def build(config: Config, tokenizer: PreTrainedTokenizerBase, backbone: PreTrainedModel) -> SentenceEncoder:
     """The student."""
-    return SentenceEncoder(backbone, config.readout, head=False, head_at_test=False)
+    return SentenceEncoder(backbone, tokenizer, config.readout, head=False, head_at_test=False)
 
 
 class Objective(objective.Objective):

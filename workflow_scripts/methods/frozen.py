@@ -25,12 +25,13 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from workflow_scripts.arrays import Floats, Vectors
 from workflow_scripts.data.published import ALONE, published_modules
 from workflow_scripts.errors import DataError
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.models.devices import granted_device
-from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder, load_backbone, load_tokenizer
-from workflow_scripts.models.encoding import check_tells_apart, encode
-from workflow_scripts.models.folders import save_encoder
+from workflow_scripts.models.encoder import SentenceEncoder
+from workflow_scripts.models.encoding import check_not_collapsed
+from workflow_scripts.models.loading import published_class
 from workflow_scripts.models.probe import check_large
-from workflow_scripts.models.readouts import load_published, set_mask_token
+from workflow_scripts.models.text_encoder import TextEncoder
 from workflow_scripts.provenance.artefacts import writing_model_folder
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.methods import Frozen as Config
@@ -38,30 +39,31 @@ from workflow_scripts.settings.methods import Whitening
 from workflow_scripts.training.data import read_columns
 
 
-def load(config: Config, folder: Path) -> tuple[TextEncoder, PreTrainedTokenizerBase]:
-    """The encoder of a folder, which is evaluated and saved, and its tokeniser.
+def load(config: Config, folder: Path) -> TextEncoder:
+    """Load the encoder of a folder, which is evaluated and saved.
 
     Raises:
         ConfigError: if the encoder does not fit the readout.
         DataError: if the folder cannot be loaded.
     """
     if config.readout.kind == "as_published":
-        published = load_published(config.readout, folder)
+        published = published_class()(folder, config.readout)
         published.check()
-        return published.eval(), published.tokenizer
+        return published.eval()
     check_large(folder)
-    return build(config, load_backbone(folder)), load_tokenizer(folder)
+    return build(config, load_tokenizer(folder), load_backbone(folder))
 
 
-def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
+def build(config: Config, tokenizer: PreTrainedTokenizerBase, backbone: PreTrainedModel) -> SentenceEncoder:
     """The encoder that is evaluated and saved, with a readout that pools.
 
     Raises:
         ConfigError: if the readout needs a pooler and the encoder has none.
     """
-    template = config.template
-    plain = SentenceEncoder(backbone, config.readout, head=False, head_at_test=False, template=template)
-    return plain.read_by(config.readout)
+    plain = SentenceEncoder(
+        backbone, tokenizer, config.readout, head=False, head_at_test=False, template=config.template
+    )
+    return plain.with_readout(config.readout)
 
 
 _NO_VARIANCE = 1e-10
@@ -78,9 +80,7 @@ def whitening(vectors_ND: Vectors) -> tuple[Floats, Floats]:
     return directions_DD * scales_D, mean_D
 
 
-def whitened(
-    encoder: SentenceEncoder, tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], config: Whitening
-) -> SentenceEncoder:
+def whitened(encoder: SentenceEncoder, texts: Sequence[str], config: Whitening) -> SentenceEncoder:
     """Return the encoder followed by the linear map that whitens its vectors of some texts.
 
     Raises:
@@ -89,16 +89,21 @@ def whitened(
     if len(texts) <= encoder.width:
         problem = f"{len(texts)} distinct sentences for vectors of {encoder.width} entries"
         raise DataError(f"method.whitening: {problem}. Take a larger text, or raise max_sentences.")
-    w_DD, mean_D = whitening(encode(encoder, tokenizer, texts, config.max_tokens))
-    settings, template = encoder.readout_settings, encoder.template
-    made = SentenceEncoder(
-        encoder.backbone, settings, head=True, head_at_test=True, template=template, tanh=False
+    w_DD, mean_D = whitening(encoder.encode(texts, config.max_tokens))
+    followed = SentenceEncoder(
+        encoder.backbone,
+        encoder.tokenizer,
+        encoder.readout_settings,
+        head=True,
+        head_at_test=True,
+        template=encoder.template,
+        tanh=False,
     )
-    assert made.head is not None
-    made.head.dense.load_state_dict(
+    assert followed.head is not None
+    followed.head.dense.load_state_dict(
         {"weight": torch.from_numpy(w_DD.T.copy()), "bias": torch.from_numpy(-mean_D @ w_DD)}
     )
-    return made.eval()
+    return followed.eval()
 
 
 def other_pooling(config: Config, folder: Path) -> Iterator[str]:
@@ -117,17 +122,14 @@ def pool_encoder(job: Job) -> None:
     """Make a run from an encoder without training, by adding only a readout (rule pool_encoder)."""
     config = Config.parse(job.settings["method"], "methods")
     folder = job.input("encoder").parent
-    encoder, tokenizer = load(config, folder)
-    set_mask_token(encoder, tokenizer, encoder.template)
+    encoder = load(config, folder)
     for path in job.inputs("text"):
         assert isinstance(encoder, SentenceEncoder) and config.whitening
         columns = read_columns(path).values()
         texts = [*dict.fromkeys(chain.from_iterable(zip(*columns, strict=True)))]
         encoder = encoder.to(granted_device(job.operational["gpu"]))
-        encoder = whitened(
-            encoder, tokenizer, texts[: config.whitening.max_sentences], config.whitening
-        ).cpu()
-    check_tells_apart(encoder, tokenizer)
+        encoder = whitened(encoder, texts[: config.whitening.max_sentences], config.whitening).cpu()
+    check_not_collapsed(encoder)
     record = job.record(labels=[*config.labels, *other_pooling(config, folder)])
     with writing_model_folder(job.outputs["record"].parent, record) as place:
-        save_encoder(place, encoder, tokenizer)
+        encoder.save(place)

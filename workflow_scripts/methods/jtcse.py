@@ -53,12 +53,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor, nn
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.models.bert.modeling_bert import BertPooler
 
 from workflow_scripts.losses.modulus import contrast_views, modulus_constraint
+from workflow_scripts.models.backbone import check_fit, check_length
 from workflow_scripts.models.dropout import Masks
-from workflow_scripts.models.encoder import SentenceEncoder, check_fit, check_length
+from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.ensemble import Ensemble
 from workflow_scripts.models.packed import PackedEncoder
 from workflow_scripts.models.tokens import TokenBatch
@@ -72,7 +73,7 @@ from workflow_scripts.training.ranks import gathered
 UNTRAINED_POOLER = "JTCSE's modulus starts from a pooler that nobody trained"
 
 
-def build(config: Config, *backbones: PreTrainedModel) -> Ensemble:
+def build(config: Config, tokenizer: PreTrainedTokenizerBase, *backbones: PreTrainedModel) -> Ensemble:
     """The two sub-encoders that are trained, evaluated and saved.
 
     Raises:
@@ -81,7 +82,8 @@ def build(config: Config, *backbones: PreTrainedModel) -> Ensemble:
     check_fit(config.misfits, *backbones)
     labels = _give_poolers(backbones) if config.reads_pooler else []
     encoders = [
-        SentenceEncoder(backbone, config.readout, head=False, head_at_test=False) for backbone in backbones
+        SentenceEncoder(backbone, tokenizer, config.readout, head=False, head_at_test=False)
+        for backbone in backbones
     ]
     ensemble = Ensemble(encoders, (1.0, 1.0), config.bypassed_layernorms)
     ensemble.labels = labels

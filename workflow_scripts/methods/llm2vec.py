@@ -21,14 +21,15 @@ from typing import Any
 from peft import LoraConfig, inject_adapter_in_model
 from peft.tuners.lora import LoraLayer
 from torch import nn
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from workflow_scripts.methods import contrastive
-from workflow_scripts.models.encoder import SentenceEncoder, attend_both_ways
+from workflow_scripts.models.backbone import attend_both_ways
+from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.settings.methods import LLM2Vec as Config
 
 
-def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
+def build(config: Config, tokenizer: PreTrainedTokenizerBase, backbone: PreTrainedModel) -> SentenceEncoder:
     """The decoder as an encoder, of which only the adapters are trained.
 
     Raises:
@@ -46,7 +47,7 @@ def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
     for parameter in backbone.parameters():
         if parameter.requires_grad:  # bfloat16's eight bits would lose steps of 3e-5
             parameter.data = parameter.data.float()
-    return contrastive.build(config, backbone)
+    return contrastive.build(config, tokenizer, backbone)
 
 
 class Objective(contrastive.Objective):

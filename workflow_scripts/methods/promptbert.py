@@ -32,24 +32,26 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from workflow_scripts.methods import contrastive
-from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder, position_offset
+from workflow_scripts.models.backbone import position_offset
+from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.templates import pieces
+from workflow_scripts.models.text_encoder import TokenEncoder
 from workflow_scripts.models.tokens import Packing, TokenBatch, TokenisedText, onto
 from workflow_scripts.settings.methods import PromptBERT as Config
 from workflow_scripts.settings.names import Template
 from workflow_scripts.training.data import TrainingData
 
 
-def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
+def build(config: Config, tokenizer: PreTrainedTokenizerBase, backbone: PreTrainedModel) -> SentenceEncoder:
     """The encoder that is trained, evaluated and saved, with the template for the test.
 
     Raises:
         ConfigError: as ``contrastive.build``.
     """
-    return contrastive.build(config, backbone, config.test_template)
+    return contrastive.build(config, tokenizer, backbone, config.test_template)
 
 
 class Objective(contrastive.Objective):
@@ -71,7 +73,7 @@ class Objective(contrastive.Objective):
         return [data.tokenised("anchor", template) for template in config.templates]
 
     @property
-    def scored(self) -> TextEncoder | None:
+    def scored(self) -> TokenEncoder | None:
         """The encoder with the first training template minus its bias, if checkpoints are chosen by it."""
         if self._config.chosen_by == "test":
             return None
@@ -162,13 +164,14 @@ def bias_of(encoder: SentenceEncoder, bare: Bare) -> Tensor:
     return encoder.read(bare.batch, bare.positions_LW)[bare.which_B]
 
 
-class Denoised(TextEncoder):
+class Denoised(TokenEncoder):
     """An encoder with a template and without the template's bias; it is scored, never saved."""
 
     def __init__(self, encoder: SentenceEncoder, template: Template, bias: Bias) -> None:
         super().__init__()
         self.encoder = encoder
         self.template = template
+        self.tokenizer = encoder.tokenizer
         self.width = encoder.width
         self._bias = bias
 

@@ -7,15 +7,11 @@ pooler.
 
 from collections.abc import Sequence
 
-from workflow_scripts.models.encoder import TextEncoder
+from workflow_scripts.models.text_encoder import TextEncoder
 from workflow_scripts.settings.methods import Repooled as Config
 
 
-def build(config: Config, encoders: Sequence[TextEncoder], _tokenizers: object = ()) -> TextEncoder:
+def build(config: Config, encoders: Sequence[TextEncoder]) -> TextEncoder:
     """The run's encoder with the readout of ``config``, or an ensemble whose sub-encoders all have this readout."""
     (run,) = encoders
-    encoder = run.read_by(config.readout)
-    if not config.keeps_prompt:
-        for prompted in (encoder, *encoder.leaves):
-            prompted.template = None
-    return encoder
+    return run.with_readout(config.readout, keep_prompt=config.keeps_prompt)

@@ -23,7 +23,8 @@ from torch import Tensor
 from workflow_scripts.losses.infonce import cosine_matrix
 from workflow_scripts.methods import contrastive
 from workflow_scripts.methods.contrastive import build as build
-from workflow_scripts.models.encoder import SentenceEncoder, hidden_states
+from workflow_scripts.models.backbone import hidden_states
+from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.readouts.pooling import pool
 from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.settings.methods import Sscl as Config

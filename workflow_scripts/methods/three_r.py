@@ -44,14 +44,15 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from workflow_scripts.losses.reduction import Threshold, deviation, reduce
 from workflow_scripts.methods import contrastive, load_method
 from workflow_scripts.models.contexts import Keys
 from workflow_scripts.models.dropout import keyed, keys_of
-from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder
+from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.packed import PLACES
+from workflow_scripts.models.text_encoder import TokenEncoder
 from workflow_scripts.models.tokens import TokenBatch, onto
 from workflow_scripts.settings.methods import ThreeR as Config
 from workflow_scripts.training import objective
@@ -66,9 +67,9 @@ FULL = "3R: for a tenth of the steps or more every dimension was redundant (over
 ON_ITS_WAY = "3R: its threshold c had not settled when the training ended"
 
 
-def build(config: Config, backbone: PreTrainedModel) -> SentenceEncoder:
+def build(config: Config, tokenizer: PreTrainedTokenizerBase, backbone: PreTrainedModel) -> SentenceEncoder:
     """The encoder of the base method."""
-    encoder: SentenceEncoder = load_method(config.base.module).build(config.base, backbone)
+    encoder: SentenceEncoder = load_method(config.base.module).build(config.base, tokenizer, backbone)
     return encoder
 
 
@@ -168,7 +169,7 @@ class Objective(objective.Objective):
         return objective.Step(loss, measured)
 
     def _own_keys(self, step: int) -> Keys:
-        depth = max(leaf.backbone.config.num_hidden_layers for leaf in self._encoder.leaves)
+        depth = max(backbone.config.num_hidden_layers for backbone in self._encoder.backbones)
         return keys_of(self._seed, step, 4, passes=1, places=PLACES * depth)
 
     def _read(self, inputs: Inputs) -> tuple[Tensor, Tensor | None]:
@@ -182,7 +183,7 @@ class Objective(objective.Objective):
         return self.under.gather_processes(views_xR), self._placed(exemplars_KR)
 
     @property
-    def scored(self) -> TextEncoder | None:
+    def scored(self) -> TokenEncoder | None:
         """The encoder that the base method scores."""
         return self.under.scored
 

@@ -16,7 +16,7 @@ from workflow_scripts.data.published import (
     published_modules,
 )
 from workflow_scripts.errors import DataError, SemblanceError
-from workflow_scripts.models.encoder import load_tokenizer
+from workflow_scripts.models.backbone import load_tokenizer
 from workflow_scripts.models.probe import (
     ADVICE,
     MOST_TOKENS,

@@ -10,12 +10,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from transformers import PreTrainedTokenizerBase
 
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.models.encoder import TextEncoder
 from workflow_scripts.models.packed import can_compile, compiled
 from workflow_scripts.models.templates import PLAIN, pieces, tokenise_in
+from workflow_scripts.models.text_encoder import TokenEncoder
 from workflow_scripts.models.tokens import TokenisedText
 from workflow_scripts.progress import progress
 
@@ -31,36 +30,17 @@ COMPILED_FROM = 200_000
 """Number of sentences from which compiling is assumed to pay on a GPU: it takes up to a minute (H200)."""
 
 
-def encode(
-    encoder: TextEncoder,
-    tokenizer: PreTrainedTokenizerBase,
-    sentences: Sequence[str],
-    max_tokens: int,
-) -> NDArray[np.float32]:
-    """Embed ``sentences``, inside the encoder's template if it has one, without dropout.
-
-    Returns:
-        Vectors of shape (N, D), float32, in the order of ``sentences``, not normalised. A vector does not depend on
-        other sentences (up to float32 rounding).
-    """
-    special: Any = encoder
-    if encoder.tokenizer is not None:  # an encoder as published
-        return special.encode(sentences, max_tokens)  # type: ignore[no-any-return]
-    if encoder.tokenizers:  # an ensemble of several tokenisers
-        vectors = [
-            weight * encode(member, own, sentences, max_tokens)
-            for weight, member, own in zip(special.weights, special.members, special.tokenizers, strict=True)
-        ]
-        return np.sum(vectors, axis=0, dtype=np.float32)  # type: ignore[no-any-return]
+def encode_sentences(encoder: TokenEncoder, sentences: Sequence[str], max_tokens: int) -> NDArray[np.float32]:
+    """Embed sentences by an encoder whose parts all read the tokens of its tokeniser (``TextEncoder.encode``)."""
     at_once = len(sentences) if encoder.device.type == "cpu" else SENTENCES_AT_ONCE
-    tokenised = partial(tokenise_in, encoder.template, tokenizer, max_tokens=max_tokens)
+    tokenised = partial(tokenise_in, encoder.template, encoder.tokenizer, max_tokens=max_tokens)
     starts = range(0, len(sentences), max(1, at_once))
     with closing(prefetched(tokenised, [sentences[start : start + at_once] for start in starts])) as texts:
         return _encode(encoder, texts, len(sentences))
 
 
-def encode_tokens(encoder: TextEncoder, text: TokenisedText) -> NDArray[np.float32]:
-    """Embed tokenised sentences; the same vectors as from ``encode``."""
+def encode_tokens(encoder: TokenEncoder, text: TokenisedText) -> NDArray[np.float32]:
+    """Embed tokenised sentences; the same vectors as from ``encode_sentences``."""
     return _encode(encoder, [text], len(text))
 
 
@@ -77,7 +57,7 @@ def prefetched(make: Callable[[S], T], parts: Sequence[S]) -> Generator[T, None,
         yield later.result()
 
 
-def _encode(encoder: TextEncoder, texts: Iterable[TokenisedText], count: int) -> NDArray[np.float32]:
+def _encode(encoder: TokenEncoder, texts: Iterable[TokenisedText], count: int) -> NDArray[np.float32]:
     """Embed the sentences of ``texts``, ``count`` in all; batches are made of the sentences of one text."""
     vectors = np.empty((count, encoder.width), dtype=np.float32)
     was_training = encoder.training
@@ -131,7 +111,7 @@ def _finished(copied: tuple[T, Tensor, torch.cuda.Event]) -> tuple[T, NDArray[An
     return batch, result.numpy()
 
 
-def check_tells_apart(encoder: TextEncoder, tokenizer: PreTrainedTokenizerBase) -> None:
+def check_not_collapsed(encoder: TokenEncoder) -> None:
     """Check that a readout does not give all sentences the same vector, by words from the whole vocabulary.
 
     They all follow the same word, so that the first token of a causal decoder, which sees none of them, is found out.
@@ -139,6 +119,7 @@ def check_tells_apart(encoder: TextEncoder, tokenizer: PreTrainedTokenizerBase) 
     Raises:
         ConfigError: if the vectors are equal.
     """
+    tokenizer = encoder.tokenizer
     before, after = pieces(encoder.template or PLAIN, tokenizer)
     words = sorted({*range(len(tokenizer))} - {*tokenizer.all_special_ids})
     rows = [[*before, words[0], word, *after] for word in words[:: max(1, len(words) // 8)]]

@@ -1,63 +1,77 @@
 """Ensembles, whose vectors are sums over encoders: twins, larger ensembles, fusions with a published encoder.
 
-``models.folders`` imports this module by name, and only for a folder of several encoders.
+``models.loading`` imports this module by name, and only for a folder of several encoders.
 """
 
+import json
 from collections.abc import Sequence
-from typing import Any, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Self, cast
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
-from transformers import PreTrainedTokenizerBase
+from transformers import PreTrainedModel
 
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.models.encoder import SentenceEncoder, TextEncoder, have_one_vocabulary
+from workflow_scripts.models.backbone import have_one_vocabulary
+from workflow_scripts.models.encoding import encode_sentences
+from workflow_scripts.models.folders import (
+    SUM_FILE,
+    forbid_auto_model,
+    write_with_sentence_transformers,
+)
+from workflow_scripts.models.loading import class_of
 from workflow_scripts.models.readouts.base import bypass_layernorms
+from workflow_scripts.models.text_encoder import TextEncoder
 from workflow_scripts.models.tokens import Packing
 from workflow_scripts.settings.readouts import ReadoutConfig
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer  # slow to import
 
 
 class Ensemble(TextEncoder):
     """Weighted sum of the vectors of its sub-encoders, each an encoder or an ensemble.
 
-    All read the same tokens, or, if their vocabularies differ, each reads those of its own tokeniser.
+    If all have one vocabulary, they read the tokens of the first's tokeniser; otherwise each reads its own.
 
     Args:
         sub_encoders: Encoders of the same width and template.
         weights: Weights of the sub-encoders, in their order.
         bypassed_layernorms: Number of last layers of every sub-encoder whose LayerNorms are left out.
-        tokenizers: Tokenisers of the sub-encoders; empty if all have the same.
 
     Raises:
         ConfigError: if widths or templates differ, or one is an encoder as published.
     """
 
     def __init__(
-        self,
-        sub_encoders: Sequence[TextEncoder],
-        weights: Sequence[float],
-        bypassed_layernorms: int = 0,
-        tokenizers: Sequence[PreTrainedTokenizerBase] = (),
+        self, sub_encoders: Sequence[TextEncoder], weights: Sequence[float], bypassed_layernorms: int = 0
     ) -> None:
         super().__init__()
-        first, *others = sub_encoders
-        if any(sub_encoder.tokenizer for sub_encoder in sub_encoders):
+        if not all(sub_encoder.can_be_summed for sub_encoder in sub_encoders):
             raise ConfigError(
                 "encoders: an encoder as published cannot be added up. Take a run of frozen_avg or frozen_cls."
             )
-        for name in ("width", "template"):
-            if any(getattr(other, name) != getattr(first, name) for other in others):
-                raise ConfigError(f"encoders: sub-encoders that differ in {name} cannot be added up.")
+        first, *others = sub_encoders
+        if any(other.width != first.width for other in others):
+            raise ConfigError("encoders: sub-encoders that differ in width cannot be added up.")
+        if any(other.template != first.template for other in others):
+            raise ConfigError("encoders: sub-encoders that differ in template cannot be added up.")
         self.sub_encoders = nn.ModuleList(sub_encoders)
         self.weights = tuple(weights)
         self.bypassed_layernorms = bypassed_layernorms
-        self.width = first.width
-        self.template = first.template
-        if not have_one_vocabulary(tokenizers) or any(part.tokenizers for part in sub_encoders):
-            self.tokenizers = tokenizers
+        self.width, self.template, self.tokenizer = first.width, first.template, first.tokenizer
+        tokenizers = [sub_encoder.tokenizer for sub_encoder in sub_encoders]
+        one = all(sub_encoder.reads_one_vocabulary for sub_encoder in sub_encoders)
+        self._reads_one_vocabulary = one and have_one_vocabulary(tokenizers)
+        if self._reads_one_vocabulary:
+            for sub_encoder in sub_encoders:
+                sub_encoder.tokenizer = self.tokenizer
         if bypassed_layernorms:
-            for leaf in self.leaves:
-                bypass_layernorms(leaf.backbone, bypassed_layernorms)
+            for backbone in self.backbones:
+                bypass_layernorms(backbone, bypassed_layernorms)
 
     @property
     def members(self) -> list[TextEncoder]:
@@ -65,14 +79,21 @@ class Ensemble(TextEncoder):
         return [cast(TextEncoder, sub_encoder) for sub_encoder in self.sub_encoders]
 
     @property
-    def leaves(self) -> list[SentenceEncoder]:
-        """All single encoders, first to last."""
-        return [leaf for sub_encoder in self.members for leaf in sub_encoder.leaves]
+    def reads_one_vocabulary(self) -> bool:
+        """Whether all sub-encoders read the same token ids."""
+        return self._reads_one_vocabulary
 
-    def read_by(self, readout: ReadoutConfig) -> "Ensemble":
-        """The same sub-encoders with another readout and no head."""
-        sub_encoders = [sub_encoder.read_by(readout) for sub_encoder in self.members]
-        return Ensemble(sub_encoders, self.weights, self.bypassed_layernorms, self.tokenizers)
+    @property
+    def backbones(self) -> list[PreTrainedModel]:
+        """The backbones of all single encoders, first to last."""
+        return [backbone for sub_encoder in self.members for backbone in sub_encoder.backbones]
+
+    def with_readout(self, readout: ReadoutConfig, *, keep_prompt: bool = True) -> "Ensemble":
+        """Return an ensemble whose sub-encoders all have another readout and no head."""
+        sub_encoders = [
+            sub_encoder.with_readout(readout, keep_prompt=keep_prompt) for sub_encoder in self.members
+        ]
+        return Ensemble(sub_encoders, self.weights, self.bypassed_layernorms)
 
     def forward(self, ids_BT: Tensor, mask_BT: Tensor, packing: Packing | None = None) -> Tensor:
         """Embed the tokens of a batch; returns (B, D), not normalised.
@@ -80,7 +101,7 @@ class Ensemble(TextEncoder):
         Raises:
             ConfigError: if sub-encoders read different tokens.
         """
-        if self.tokenizers:
+        if not self.reads_one_vocabulary:
             raise ConfigError(
                 "encoders: sub-encoders of several tokenisers embed sentences, not tokens. Take sub-encoders of one."
             )
@@ -90,8 +111,45 @@ class Ensemble(TextEncoder):
         ]
         return torch.stack(vectors).sum(dim=0)
 
-    def sentence_module(self, parts: list[Any]) -> nn.Module:
-        """The sum as a module of sentence-transformers, from the ``SentenceTransformer`` of each sub-encoder."""
+    def encode(self, sentences: Sequence[str], max_tokens: int) -> NDArray[np.float32]:
+        """Embed sentences, (N, D) (``TextEncoder.encode``); each sub-encoder reads its own tokens if they differ."""
+        if self.reads_one_vocabulary:
+            return encode_sentences(self, sentences, max_tokens)
+        vectors = [
+            weight * sub_encoder.encode(sentences, max_tokens)
+            for weight, sub_encoder in zip(self.weights, self.members, strict=True)
+        ]
+        return np.sum(vectors, axis=0, dtype=np.float32)  # type: ignore[no-any-return]
+
+    def save(self, folder: Path) -> None:
+        """Write the sub-encoders and modules of sentence-transformers."""
+        write_with_sentence_transformers(folder, self.sentence_transformer(folder))
+
+    def sentence_transformer(self, folder: Path) -> "SentenceTransformer":
+        """Write the files of this pipeline's loader; return the model that writes the others."""
+        from sentence_transformers import SentenceTransformer
+
         from workflow_scripts.models.readouts.encoder_sum import EncoderSum
 
-        return EncoderSum(list(self.weights), self.bypassed_layernorms, parts)
+        folder.mkdir(exist_ok=True)
+        self.tokenizer.save_pretrained(folder)
+        folders = sub_folders(folder, len(self.members))
+        parts = [
+            sub_encoder.sentence_transformer(place)
+            for sub_encoder, place in zip(self.members, folders, strict=True)
+        ]
+        total = EncoderSum(list(self.weights), self.bypassed_layernorms, parts)
+        forbid_auto_model(folder)
+        return SentenceTransformer(modules=[total], device="cpu")
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Load a folder that ``save`` wrote."""
+        saved = json.loads((folder / SUM_FILE).read_text("utf-8"))
+        folders = sub_folders(folder, len(saved["weights"]))
+        return cls([class_of(place).load(place) for place in folders], **saved)
+
+
+def sub_folders(folder: Path, count: int) -> list[Path]:
+    """Return the folders of the sub-encoders of an ensemble."""
+    return [folder / f"encoder{number}" for number in range(1, count + 1)]

@@ -19,7 +19,7 @@ from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTo
 
 from workflow_scripts.data.published import encoder_folder, reason_of
 from workflow_scripts.errors import DataError, SemblanceError
-from workflow_scripts.models.encoder import (
+from workflow_scripts.models.backbone import (
     attend_both_ways,
     hidden_states,
     load_backbone,

@@ -18,7 +18,7 @@ from workflow_scripts.columns import PAIRS, TABLE
 from workflow_scripts.data.printed import Printed, as_printed, look_up
 from workflow_scripts.data.tables import read_dataset_table
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.models.encoder import load_tokenizer
+from workflow_scripts.models.backbone import load_tokenizer
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Label
 from workflow_scripts.reporting.cells import Values, cell

@@ -25,15 +25,14 @@ import numpy as np
 import pyarrow as pa
 import torch
 from torch import Tensor
-from transformers import PreTrainedTokenizerBase
 
 from workflow_scripts.columns import HISTORY, METRICS
 from workflow_scripts.errors import EXIT_TRY_AGAIN, DataError, TrainingError
 from workflow_scripts.evaluation.correlation import cosine, spearman
 from workflow_scripts.models.devices import kind_of, make_deterministic
-from workflow_scripts.models.encoder import TextEncoder
 from workflow_scripts.models.encoding import encode_tokens
 from workflow_scripts.models.templates import tokenise_in
+from workflow_scripts.models.text_encoder import TokenEncoder
 from workflow_scripts.models.tokens import NATURAL, Shapes
 from workflow_scripts.progress import progress
 from workflow_scripts.settings.training import Training
@@ -77,9 +76,7 @@ def prepare(settings: Training, seed: int) -> torch.device:
     return device
 
 
-def development_score(
-    encoder: TextEncoder, tokenizer: PreTrainedTokenizerBase, pairs: pa.Table, max_tokens: int
-) -> Callable[[], float]:
+def development_score(encoder: TokenEncoder, pairs: pa.Table, max_tokens: int) -> Callable[[], float]:
     """A function that scores ``encoder`` in its current state: Spearman over all ``pairs`` (``columns.PAIRS``).
 
     Raises:
@@ -99,7 +96,7 @@ def development_score(
     left, right = pairs["sentence1"].to_pylist(), pairs["sentence2"].to_pylist()
     row = {text: number for number, text in enumerate(dict.fromkeys(left + right))}
     left_P, right_P = ([row[text] for text in side] for side in (left, right))
-    text = tokenise_in(encoder.template, tokenizer, list(row), max_tokens)
+    text = tokenise_in(encoder.template, encoder.tokenizer, list(row), max_tokens)
 
     def score() -> float:
         vectors_UD = encode_tokens(encoder, text)

@@ -27,7 +27,7 @@ from transformers import (
 
 from workflow_scripts.data.published import encoder_folder
 from workflow_scripts.errors import ConfigError, DataError, TrainingError
-from workflow_scripts.models.encoder import hidden_states, load_backbone, pooler_of
+from workflow_scripts.models.backbone import hidden_states, load_backbone, pooler_of
 from workflow_scripts.models.packed import entry_of
 from workflow_scripts.models.tokens import NATURAL, Shapes, TokenBatch, TokenisedText
 from workflow_scripts.settings.sources import Sizes

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from workflow_scripts.models.encoder import TextEncoder
+from workflow_scripts.models.text_encoder import TokenEncoder
 
 Metrics = Mapping[str, NDArray[np.float64]]
 """Name of a metric to its value at every step."""
@@ -55,7 +55,7 @@ class Objective(ABC):
         """Return the loss of a step from its ``inputs`` on the device, without reading a tensor's value on the host."""
 
     @property
-    def scored(self) -> TextEncoder | None:
+    def scored(self) -> TokenEncoder | None:
         """The encoder to score on the development set; None for the encoder that is saved."""
         return None
 

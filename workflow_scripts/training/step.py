@@ -20,12 +20,13 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map_only
 from transformers import PreTrainedModel
 
+from workflow_scripts.models.backbone import max_position_embeddings
 from workflow_scripts.models.contexts import Keys
 from workflow_scripts.models.devices import first_line, mixed_precision
 from workflow_scripts.models.dropout import Masks, answering, keyed, keys_of
-from workflow_scripts.models.encoder import TextEncoder, max_position_embeddings
 from workflow_scripts.models.packed import PLACES, can_compile, compiled, packs
 from workflow_scripts.models.readouts.base import ReadoutModule
+from workflow_scripts.models.text_encoder import TextEncoder
 from workflow_scripts.models.tokens import NATURAL, Packing, Shapes, TokenBatch, onto
 from workflow_scripts.settings.training import Training
 from workflow_scripts.training import ranks

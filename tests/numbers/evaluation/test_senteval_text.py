@@ -10,7 +10,7 @@ from tests import tiny
 from workflow_scripts.columns import PAIRS
 from workflow_scripts.evaluation import sts
 from workflow_scripts.evaluation.senteval_text import as_fed
-from workflow_scripts.models.encoder import load_tokenizer
+from workflow_scripts.models.backbone import load_tokenizer
 from workflow_scripts.settings.suites import RELEASED
 from workflow_scripts.settings.suites import Sts as StsSuite
 

@@ -7,7 +7,7 @@ from tests.tiny import DEPTH
 from workflow_scripts.errors import DataError
 from workflow_scripts.extraction.averages import TokenSums, sum_states
 from workflow_scripts.extraction.representations import mixed, tables_of
-from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 
 BLOCK = 8

@@ -4,7 +4,7 @@ import torch
 
 from tests.tiny import KINDS, sentences
 from workflow_scripts.extraction.representations import pool_layers
-from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 
 

@@ -31,7 +31,7 @@ from workflow_scripts.extraction.study import (
 from workflow_scripts.extraction.vocabulary import read_vocabulary
 from workflow_scripts.graph.extraction import job_settings, wikitext_settings
 from workflow_scripts.graph.slices import as_json
-from workflow_scripts.models.encoder import load_tokenizer
+from workflow_scripts.models.backbone import load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.provenance.artefacts import read_record, read_table, writing_model_folder
 from workflow_scripts.settings.extraction import Block, Idf, RandomRepresentation

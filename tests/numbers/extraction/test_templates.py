@@ -12,7 +12,7 @@ from workflow_scripts.extraction.representations import EncoderVectors, Key
 from workflow_scripts.extraction.study import marks_of
 from workflow_scripts.extraction.vocabulary import read_vocabulary
 from workflow_scripts.extraction.weighting import weigh, weight_tables
-from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.models.templates import cut, fill
 from workflow_scripts.settings.extraction import Masks, Uniform
 from workflow_scripts.settings.names import Template

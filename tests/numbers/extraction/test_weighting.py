@@ -9,7 +9,7 @@ from tests.tiny import sentences
 from workflow_scripts.extraction.representations import without_ids
 from workflow_scripts.extraction.vocabulary import Counts, count_documents, read_vocabulary
 from workflow_scripts.extraction.weighting import idf, weigh, weight_tables
-from workflow_scripts.models.encoder import load_tokenizer
+from workflow_scripts.models.backbone import load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.settings.extraction import Idf, Masks, Unbiased, Uniform
 

@@ -10,7 +10,7 @@ from tests.steps import loss_of, views_of
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.infonce import cosine_matrix, infonce, infonce_with_negatives
 from workflow_scripts.methods import load_method
-from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.settings.methods import read_method
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.sampler import Sampler
@@ -49,7 +49,7 @@ def make(folder, module, columns=COLUMNS, rows=range(8), pooler="cls", **changes
     }
     config = read_method(block | OWN[module] | changes, "methods")
     torch.manual_seed(0)
-    encoder = method.build(config, load_backbone(folder, **config.overrides)).train()
+    encoder = method.build(config, load_tokenizer(folder), load_backbone(folder, **config.overrides)).train()
     data = TrainingData(columns, load_tokenizer(folder), 24, Rows([*rows]))
     return method.Objective(config, encoder, data)
 

@@ -10,7 +10,7 @@ from tests.steps import loss_of
 from workflow_scripts.errors import DataError
 from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.methods import diffcse
-from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.models.packed import packs, unpacked
 from workflow_scripts.models.tokens import TokenBatch, tokenise
 from workflow_scripts.training import mlm

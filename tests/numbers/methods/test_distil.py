@@ -5,8 +5,8 @@ from tests import tiny
 from tests.steps import loss_of
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.methods import distil
-from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
-from workflow_scripts.models.encoding import encode
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
+from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.ensemble import Ensemble
 from workflow_scripts.training.data import Teacher, TrainingData
 from workflow_scripts.training.sampler import Sampler
@@ -26,15 +26,17 @@ def config(**changes):
 
 def make(folder, teacher, **changes):
     settings = config(**changes)
-    encoder = distil.build(settings, load_backbone(folder, **settings.overrides)).train()
+    encoder = distil.build(
+        settings, load_tokenizer(folder), load_backbone(folder, **settings.overrides)
+    ).train()
     material = TrainingData({"anchor": TEXTS}, load_tokenizer(folder), 24, Sampler(len(TEXTS), 8, 3), teacher)
     return distil.Objective(settings, encoder, material)
 
 
 def twin_vectors(folder):
     settings = config()
-    sub_encoders = [distil.build(settings, load_backbone(folder)) for _ in range(2)]
-    return encode(Ensemble(sub_encoders, (1.0, 1.0)).eval(), load_tokenizer(folder), TEXTS, 24)
+    sub_encoders = [distil.build(settings, load_tokenizer(folder), load_backbone(folder)) for _ in range(2)]
+    return Ensemble(sub_encoders, (1.0, 1.0)).eval().encode(TEXTS, 24)
 
 
 @pytest.mark.parametrize(("target", "zero"), [("mean", True), ("sum", False)])
@@ -49,7 +51,7 @@ def test_the_loss_written_out(tiny_bert):
     vectors = np.random.default_rng(0).normal(size=(len(TEXTS), tiny.WIDTH)).astype(np.float32)
     objective = make(tiny_bert, Teacher(vectors, 1))
     rows = Sampler(len(TEXTS), 8, 3).rows_of(2)
-    own = encode(objective.module, load_tokenizer(tiny_bert), [TEXTS[row] for row in rows], 24)
+    own = objective.module.encode([TEXTS[row] for row in rows], 24)
     objective.module.train()
     assert loss_of(objective, 2).item() == pytest.approx(float(((own - vectors[rows]) ** 2).mean()), rel=1e-5)
 

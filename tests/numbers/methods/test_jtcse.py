@@ -10,7 +10,7 @@ from tests import tiny
 from tests.steps import loss_of, metrics_of
 from workflow_scripts.methods import jtcse
 from workflow_scripts.methods.jtcse import cross_layers, run_twin
-from workflow_scripts.models.encoder import load_tokenizer
+from workflow_scripts.models.backbone import load_tokenizer
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.sampler import Sampler
 
@@ -70,7 +70,7 @@ def two_of(parts, shift=1.0):
 
 def make(parts, **changes):
     settings = config(**changes)
-    return jtcse.Objective(settings, jtcse.build(settings, *two_of(parts)), parts[2])
+    return jtcse.Objective(settings, jtcse.build(settings, parts[1], *two_of(parts)), parts[2])
 
 
 @pytest.mark.parametrize(("every", "layers"), [(1, 12), (2, 6), (3, 4), (4, 3), (6, 2), (12, 1)])
@@ -333,7 +333,7 @@ def test_a_pooler_that_is_missing_is_drawn_alike_for_every_seed_and_labelled(par
         backbones = two_of(parts)
         for number in missing:
             backbones[number].pooler = None
-        encoder = jtcse.build(config(), *backbones)
+        encoder = jtcse.build(config(), parts[1], *backbones)
         assert encoder.labels == [jtcse.UNTRAINED_POOLER]
         drawn.append([member.backbone.pooler.dense.weight.clone() for member in encoder.members])
         loss_of(jtcse.Objective(config(), encoder, parts[2]), 1).backward()
@@ -348,8 +348,8 @@ def test_a_pooler_whose_bias_is_zero_was_never_trained(parts):
     """all-MiniLM's."""
     backbones = two_of(parts)
     torch.nn.init.zeros_(backbones[1].pooler.dense.bias)
-    assert jtcse.build(config(), *backbones).labels == [jtcse.UNTRAINED_POOLER]
+    assert jtcse.build(config(), parts[1], *backbones).labels == [jtcse.UNTRAINED_POOLER]
     for changes in ({"modulus_of": "cls"}, {"terms": ["nce", "icnce"]}):
         backbones[0].pooler = None  # nothing reads it
-        assert jtcse.build(config(**changes), *backbones).labels == []
+        assert jtcse.build(config(**changes), parts[1], *backbones).labels == []
         assert backbones[0].pooler is None

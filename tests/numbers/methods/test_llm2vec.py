@@ -5,9 +5,8 @@ from transformers import AutoModel
 
 from tests import walk
 from tests.steps import loss_of
-from workflow_scripts.models.encoder import SentenceEncoder, hidden_states, load_backbone
-from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.folders import save_encoder
+from workflow_scripts.models.backbone import hidden_states, load_backbone
+from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.tokens import TokenBatch
 
 TEXTS = walk.TEXTS
@@ -39,14 +38,12 @@ def test_tokens_attend_to_those_after_them(folder):
 def test_the_adapters_alone_are_trained_and_at_first_change_nothing(folder):
     encoder, objective, tokenizer = make(folder, dropout=0.0)
     plain = SentenceEncoder(
-        load_backbone(folder / "llama"), encoder.readout_settings, head=False, head_at_test=False
+        load_backbone(folder / "llama"), tokenizer, encoder.readout_settings, head=False, head_at_test=False
     )
     plain.backbone.config.is_causal = False
     for layer in plain.backbone.layers:
         layer.self_attn.is_causal = False
-    np.testing.assert_allclose(
-        encode(encoder, tokenizer, TEXTS, 24), encode(plain, tokenizer, TEXTS, 24), atol=1e-6
-    )
+    np.testing.assert_allclose(encoder.encode(TEXTS, 24), plain.encode(TEXTS, 24), atol=1e-6)
     objective.module.train()
     loss_of(objective, 1).backward()
     learning = [name for name, p in objective.module.named_parameters() if p.requires_grad]
@@ -56,26 +53,32 @@ def test_the_adapters_alone_are_trained_and_at_first_change_nothing(folder):
 
 def test_a_trained_decoder_is_saved_as_a_plain_one_with_the_same_vectors(folder, tmp_path):
     encoder, objective, tokenizer = make(folder, dropout=0.0)
-    before = encode(encoder, tokenizer, TEXTS, 24)
+    before = encoder.encode(TEXTS, 24)
     optimiser = torch.optim.AdamW([p for p in encoder.parameters() if p.requires_grad], lr=1e-2)
     for step in (1, 2, 3):
         optimiser.zero_grad()
         loss_of(objective, step).backward()
         optimiser.step()
-    trained = encode(encoder, tokenizer, TEXTS, 24)
+    trained = encoder.encode(TEXTS, 24)
     assert np.abs(trained - before).max() > 1e-3
     objective.finish()
-    np.testing.assert_allclose(encode(encoder, tokenizer, TEXTS, 24), trained, atol=1e-5)
+    np.testing.assert_allclose(encoder.encode(TEXTS, 24), trained, atol=1e-5)
     encoder.backbone.save_pretrained(tmp_path)
     assert not any("lora" in name for name in encoder.backbone.state_dict())
-    again = SentenceEncoder(load_backbone(tmp_path), encoder.readout_settings, head=False, head_at_test=False)
-    np.testing.assert_allclose(encode(again, tokenizer, TEXTS, 24), trained, atol=1e-5)
+    again = SentenceEncoder(
+        load_backbone(tmp_path),
+        tokenizer,
+        encoder.readout_settings,
+        head=False,
+        head_at_test=False,
+    )
+    np.testing.assert_allclose(again.encode(TEXTS, 24), trained, atol=1e-5)
     assert changed_first_state(again, tokenizer)
 
 
 def test_frozen_weights_in_bfloat16_are_saved_so_and_their_adapters_are_not_rounded(folder, tmp_path):
     """A model of seven billion parameters is 13.5 GB then, and not 27."""
-    encoder, objective, tokenizer = make(folder, dropout=0.0, weights="bfloat16")
+    encoder, objective, _ = make(folder, dropout=0.0, weights="bfloat16")
     learning = [p for p in encoder.parameters() if p.requires_grad]
     assert {p.dtype for p in learning} == {torch.float32}
     assert {p.dtype for p in encoder.parameters() if not p.requires_grad} == {torch.bfloat16}
@@ -86,7 +89,7 @@ def test_frozen_weights_in_bfloat16_are_saved_so_and_their_adapters_are_not_roun
     changed = [not torch.equal(p, was) for p, was in zip(learning, before, strict=True)]
     assert sum(changed) >= len(learning) // 2  # at first only the half that starts from zero has a gradient
     objective.finish()
-    save_encoder(tmp_path / "half", encoder, tokenizer)
+    encoder.save(tmp_path / "half")
     full = sum(p.numel() for p in encoder.parameters()) * 4
     assert (tmp_path / "half/model.safetensors").stat().st_size < 0.6 * full
     again = load_backbone(tmp_path / "half")

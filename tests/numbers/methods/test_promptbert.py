@@ -5,9 +5,8 @@ from tests import tiny
 from tests.steps import loss_of, views_of
 from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.methods import promptbert
-from workflow_scripts.models.encoder import load_backbone, load_tokenizer
-from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.readouts import set_mask_token
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
+from workflow_scripts.models.encoding import encode_sentences
 from workflow_scripts.models.templates import fill, pieces
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.sampler import Sampler
@@ -35,9 +34,8 @@ BLOCK = {
 def make(folder, **changes):
     config = promptbert.Config.parse(BLOCK | changes, "methods")
     torch.manual_seed(0)
-    encoder = promptbert.build(config, load_backbone(folder, **config.overrides)).train()
     tokenizer = load_tokenizer(folder)
-    set_mask_token(encoder, tokenizer, encoder.template)
+    encoder = promptbert.build(config, tokenizer, load_backbone(folder, **config.overrides)).train()
     data = TrainingData({"anchor": TEXTS}, tokenizer, 24, SAMPLER)
     return promptbert.Objective(config, encoder, data), tokenizer, config
 
@@ -136,7 +134,7 @@ def test_checkpoints_are_scored_in_the_first_template_without_bias_full_stop_and
     objective, tokenizer, config = make(tiny_models[kind])
     texts = ["the old town", "a river of stone"]
     scored = objective.scored
-    found = torch.from_numpy(encode(scored, tokenizer, texts, 24))
+    found = torch.from_numpy(encode_sentences(scored, texts, 24))
     sides = pieces(config.templates[0], tokenizer)
     encoder = objective.module.eval()
     for vector, text in zip(found, texts, strict=True):
@@ -151,7 +149,7 @@ def test_at_test_neither_bias_nor_head_is_left_and_a_full_stop_is_added(tiny_ber
     objective, tokenizer, config = make(tiny_bert)
     encoder = objective.module.eval()
     texts = ["the old town", "a river."]
-    found = torch.from_numpy(encode(encoder, tokenizer, texts, 24))
+    found = torch.from_numpy(encoder.encode(texts, 24))
     assert encoder.template == config.test_template
     expected = ['The word of "the old town." is [MASK].', 'The word of "a river." is [MASK].']
     with torch.inference_mode():

@@ -10,7 +10,7 @@ from tests.planning import grids_in, merged_config, settings_of_run
 from tests.steps import loss_of, step_of, views_of
 from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.methods import load_method, three_r
-from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.methods import read_method
 from workflow_scripts.settings.study import Configuration
@@ -70,7 +70,7 @@ def material(folder, seed=3):
 def make(folder, seed=3, **changes):
     config = three_r.Config.parse(block(**changes), "methods")
     torch.manual_seed(0)
-    encoder = three_r.build(config, load_backbone(folder, **config.overrides)).train()
+    encoder = three_r.build(config, load_tokenizer(folder), load_backbone(folder, **config.overrides)).train()
     return three_r.Objective(config, encoder, material(folder, seed))
 
 
@@ -78,7 +78,7 @@ def alone(folder, under):
     """The method underneath, by itself."""
     method, config = load_method(under), read_method(base(under), "methods")
     torch.manual_seed(0)
-    encoder = method.build(config, load_backbone(folder, **config.overrides)).train()
+    encoder = method.build(config, load_tokenizer(folder), load_backbone(folder, **config.overrides)).train()
     return method.Objective(config, encoder, material(folder))
 
 

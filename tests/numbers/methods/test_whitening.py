@@ -8,9 +8,8 @@ from sklearn.decomposition import PCA
 from tests import tiny
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.methods.frozen import Config, build, whitened, whitening
-from workflow_scripts.models.encoder import load_backbone, load_tokenizer
-from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.folders import load_encoder, save_encoder
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
+from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
 from workflow_scripts.settings.methods import Whitening
 
@@ -40,7 +39,7 @@ def test_a_direction_without_variance_is_left_out():
 @pytest.fixture
 def plain(tiny_bert):
     config = Config.parse({"module": "frozen", "readout": AVERAGE}, "methods")
-    return build(config, load_backbone(tiny_bert)).eval(), load_tokenizer(tiny_bert)
+    return build(config, load_tokenizer(tiny_bert), load_backbone(tiny_bert)).eval()
 
 
 def cosines(vectors):
@@ -49,24 +48,23 @@ def cosines(vectors):
 
 
 def test_an_encoder_has_the_cosines_of_scikit_learns_whitening_after_saving_too(plain, tmp_path):
-    encoder, tokenizer = plain
-    vectors = encode(encoder, tokenizer, TEXTS, 16)
+    vectors = plain.encode(TEXTS, 16)
     expected = PCA(whiten=True, svd_solver="full").fit(vectors[:60].astype(np.float64)).transform(vectors)
-    made = whitened(encoder, tokenizer, TEXTS[:60], Whitening.parse(SETTINGS, "whitening"))
-    found = encode(made, tokenizer, TEXTS, 16)
+    whitening = whitened(plain, TEXTS[:60], Whitening.parse(SETTINGS, "whitening"))
+    found = whitening.encode(TEXTS, 16)
     np.testing.assert_allclose(cosines(found), cosines(expected), atol=2e-3)
     assert np.abs(found).max() > 1  # no tanh
     record = job_record("pool_encoder", settings={}, inputs={}, outputs=[])
     with writing_model_folder(tmp_path / "model", record) as place:
-        save_encoder(place, made, tokenizer)
-    loaded, own = load_encoder(tmp_path / "model")
+        whitening.save(place)
+    loaded = load_encoder(tmp_path / "model")
     with torch.inference_mode():
-        np.testing.assert_array_equal(encode(loaded, own, TEXTS, 16), found)
+        np.testing.assert_array_equal(loaded.encode(TEXTS, 16), found)
 
 
 def test_tokens_beyond_the_longest_sentence_are_cut(plain):
     whole, cut = (
-        whitened(*plain, TEXTS[:60], Whitening.parse(SETTINGS | {"max_tokens": most}, "whitening"))
+        whitened(plain, TEXTS[:60], Whitening.parse(SETTINGS | {"max_tokens": most}, "whitening"))
         for most in (16, 3)
     )
     assert not torch.equal(whole.head.dense.weight, cut.head.dense.weight)
@@ -74,7 +72,7 @@ def test_tokens_beyond_the_longest_sentence_are_cut(plain):
 
 def test_fewer_texts_than_entries_are_refused(plain):
     with pytest.raises(DataError, match="20 distinct sentences for vectors of 32 entries"):
-        whitened(*plain, TEXTS[:20], Whitening.parse(SETTINGS, "whitening"))
+        whitened(plain, TEXTS[:20], Whitening.parse(SETTINGS, "whitening"))
 
 
 def test_vectors_of_a_head_are_not_whitened():

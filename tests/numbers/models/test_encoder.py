@@ -8,13 +8,8 @@ from transformers import AutoConfig, AutoModel
 
 from tests import tiny
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.models.encoder import (
-    Head,
-    SentenceEncoder,
-    dropout_rates,
-    load_backbone,
-    load_tokenizer,
-)
+from workflow_scripts.models.backbone import dropout_rates, load_backbone, load_tokenizer
+from workflow_scripts.models.encoder import Head, SentenceEncoder
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.settings.readouts import Pooling
 
@@ -25,7 +20,11 @@ def build(folder, pooler="cls", layers=None, head_at_test=True):
     pooling = Pooling(kind="pooling", pooler=pooler, layers=layers)
     torch.manual_seed(1)
     encoder = SentenceEncoder(
-        load_backbone(folder), pooling, head=pooling.has_head, head_at_test=head_at_test
+        load_backbone(folder),
+        load_tokenizer(folder),
+        pooling,
+        head=pooling.has_head,
+        head_at_test=head_at_test,
     )
     return encoder.eval()
 

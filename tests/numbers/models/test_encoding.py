@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from tests import tiny
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.models import encoding
-from workflow_scripts.models.encoder import load_tokenizer
-from workflow_scripts.models.encoding import batches_by_length, encode
+from workflow_scripts.models.encoding import batches_by_length
 from workflow_scripts.models.tokens import tokenise
 
 TEXTS = [*tiny.sentences(40), "x", "", "The town."]
@@ -23,25 +22,18 @@ def encoder(tiny_bert):
     return tiny.encoder(tiny_bert)
 
 
-@pytest.fixture
-def tokenizer(tiny_bert):
-    return load_tokenizer(tiny_bert)
-
-
-def test_vectors_come_in_the_order_of_the_sentences(encoder, tokenizer):
-    vectors = encode(encoder, tokenizer, TEXTS, 32)
+def test_vectors_come_in_the_order_of_the_sentences(encoder):
+    vectors = encoder.encode(TEXTS, 32)
     assert vectors.shape == (len(TEXTS), tiny.WIDTH)
     assert vectors.dtype == np.float32
-    one_by_one = np.concatenate([encode(encoder, tokenizer, [text], 32) for text in TEXTS])
+    one_by_one = np.concatenate([encoder.encode([text], 32) for text in TEXTS])
     np.testing.assert_allclose(vectors, one_by_one, atol=1e-5)
     assert np.abs(vectors[0] - vectors[1]).max() > 1e-2
 
 
-def test_each_sentence_is_read_once_within_the_budget_whatever_stands_beside_it(
-    encoder, tokenizer, monkeypatch
-):
+def test_each_sentence_is_read_once_within_the_budget_whatever_stands_beside_it(encoder, monkeypatch):
     """O-22, by the functions that evaluation calls."""
-    vectors = encode(encoder, tokenizer, TEXTS, 32)
+    vectors = encoder.encode(TEXTS, 32)
     monkeypatch.setattr(encoding, "TOKENS_PER_BATCH", 50)
     seen, forward = [], encoder.forward
 
@@ -51,29 +43,29 @@ def test_each_sentence_is_read_once_within_the_budget_whatever_stands_beside_it(
 
     monkeypatch.setattr(encoder, "forward", note)
     order = np.random.default_rng(0).integers(len(TEXTS), size=3 * len(TEXTS))
-    again = encode(encoder, tokenizer, [TEXTS[place] for place in order], 32)
+    again = encoder.encode([TEXTS[place] for place in order], 32)
     np.testing.assert_allclose(again, vectors[order], atol=1e-5)
     assert sum(len(mask_BT) for mask_BT in seen) == len(order)
     assert max(mask_BT.numel() for mask_BT in seen) <= 50
     assert len(seen) > 3
 
 
-def test_dropout_is_off_while_encoding_and_back_on_after(encoder, tokenizer):
+def test_dropout_is_off_while_encoding_and_back_on_after(encoder):
     encoder.train()
-    once, twice = (encode(encoder, tokenizer, TEXTS, 32) for _ in range(2))
+    once, twice = (encoder.encode(TEXTS, 32) for _ in range(2))
     assert np.array_equal(once, twice)
     assert encoder.training
     encoder.eval()
-    encode(encoder, tokenizer, TEXTS, 32)
+    encoder.encode(TEXTS, 32)
     assert not encoder.training
 
 
-def test_sentences_that_are_tokenised_meanwhile_have_the_vectors_of_their_parts(encoder, tokenizer):
+def test_sentences_that_are_tokenised_meanwhile_have_the_vectors_of_their_parts(encoder):
     parts = [TEXTS[start : start + 9] for start in range(0, len(TEXTS), 9)]
-    tokenised = encoding.prefetched(lambda part: tokenise(tokenizer, part, 32), parts)
+    tokenised = encoding.prefetched(lambda part: tokenise(encoder.tokenizer, part, 32), parts)
     vectors = encoding._encode(encoder, tokenised, len(TEXTS))
     assert len(parts) == 5
-    assert np.array_equal(vectors, np.concatenate([encode(encoder, tokenizer, part, 32) for part in parts]))
+    assert np.array_equal(vectors, np.concatenate([encoder.encode(part, 32) for part in parts]))
 
 
 def test_the_next_part_is_made_while_one_is_used():
@@ -126,19 +118,19 @@ def test_a_gpu_computes_the_next_batch_while_the_last_is_read(monkeypatch):
     assert events == [*first, *then, "wait", "read 2"]
 
 
-def test_no_sentences_are_no_vectors(encoder, tokenizer):
-    assert encode(encoder, tokenizer, [], 32).shape == (0, tiny.WIDTH)
+def test_no_sentences_are_no_vectors(encoder):
+    assert encoder.encode([], 32).shape == (0, tiny.WIDTH)
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "mpnet"])
 def test_more_tokens_than_the_encoder_has_positions_for_are_an_error(tiny_models, kind):
-    encoder, tokenizer = tiny.encoder(tiny_models[kind]), load_tokenizer(tiny_models[kind])
+    encoder = tiny.encoder(tiny_models[kind])
     long = "the town " * 40
-    cut = encode(encoder, tokenizer, [long], 64)
-    assert np.array_equal(encode(encoder, tokenizer, [long], 65), cut)  # as long as it was published for
-    tokenizer.model_max_length = 100
+    cut = encoder.encode([long], 64)
+    assert np.array_equal(encoder.encode([long], 65), cut)  # as long as it was published for
+    encoder.tokenizer.model_max_length = 100
     with pytest.raises(ConfigError, match=r"65 tokens.*takes 64"):
-        encode(encoder, tokenizer, [long], 65)
+        encoder.encode([long], 65)
 
 
 @given(lengths=st.lists(st.integers(1, 60), min_size=1, max_size=80), budget=st.integers(1, 200))

@@ -17,11 +17,10 @@ from tests import jobs, tiny
 from workflow_scripts.data.published import copy_files, files_of
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.methods import ensemble as method
-from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer, shared_tokenizer
-from workflow_scripts.models.encoding import encode
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer, shared_tokenizer
+from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.ensemble import Ensemble
-from workflow_scripts.models.folders import load_encoder
-from workflow_scripts.models.readouts import set_mask_token
+from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.models.readouts.base import bypass_layernorms
 from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
 from workflow_scripts.settings.names import Template
@@ -70,6 +69,7 @@ def encoder_of(folder, case="cls", scale=1.0):
     torch.manual_seed(5)
     encoder = SentenceEncoder(
         load_backbone(folder),
+        load_tokenizer(folder),
         readout,
         head=head_at_test or readout.has_head,
         head_at_test=head_at_test,
@@ -77,24 +77,23 @@ def encoder_of(folder, case="cls", scale=1.0):
     )
     for parameter in encoder.backbone.parameters() if scale != 1 else ():
         parameter.data *= scale
-    set_mask_token(encoder, load_tokenizer(folder), encoder.template)
     return encoder.eval()
 
 
-def save(place, encoder, folder):
-    """Save an encoder with a folder's tokeniser; returns its vectors."""
-    tiny.save(place, encoder, load_tokenizer(folder))
-    return vectors_of(encoder, folder)
+def save(place, encoder):
+    """Save an encoder; returns its vectors."""
+    tiny.save(place, encoder)
+    return vectors_of(encoder)
 
 
-def vectors_of(encoder, folder):
-    return encode(encoder, load_tokenizer(folder), TEXTS, MAX_TOKENS)
+def vectors_of(encoder):
+    return encoder.encode(TEXTS, MAX_TOKENS)
 
 
 def check_loads(place, expected, trust=True):
     """Both loaders give the vectors; a folder that sentence-transformers saved again does, too."""
-    ours, tokenizer = load_encoder(place)
-    np.testing.assert_allclose(encode(ours, tokenizer, TEXTS, MAX_TOKENS), expected, atol=5e-6)
+    ours = load_encoder(place)
+    np.testing.assert_allclose(ours.encode(TEXTS, MAX_TOKENS), expected, atol=5e-6)
     theirs = SentenceTransformer(str(place), device="cpu", trust_remote_code=trust, local_files_only=True)
     theirs.max_seq_length = MAX_TOKENS
     np.testing.assert_allclose(theirs.encode(TEXTS), expected, atol=5e-6)
@@ -105,7 +104,7 @@ def check_loads(place, expected, trust=True):
         twice = SentenceTransformer(str(again), device="cpu", trust_remote_code=True)
         assert twice.max_seq_length == MAX_TOKENS
         np.testing.assert_allclose(twice.encode(TEXTS, batch_size=2), expected, atol=5e-6)
-    return ours, tokenizer
+    return ours
 
 
 @pytest.mark.parametrize(
@@ -115,8 +114,8 @@ def check_loads(place, expected, trust=True):
 )  # fmt: skip
 def test_every_loader_gives_the_same_vectors(tiny_models, tmp_path, kind, case):
     encoder = encoder_of(tiny_models[kind], case)
-    expected = save(tmp_path / "model", encoder, tiny_models[kind])
-    loaded, _ = check_loads(tmp_path / "model", expected, trust=case not in BUILT_IN)
+    expected = save(tmp_path / "model", encoder)
+    loaded = check_loads(tmp_path / "model", expected, trust=case not in BUILT_IN)
     for name, weight in encoder.state_dict().items():  # a head that does not run at test among them
         assert torch.equal(loaded.state_dict()[name], weight), name
 
@@ -124,11 +123,13 @@ def test_every_loader_gives_the_same_vectors(tiny_models, tmp_path, kind, case):
 def test_a_pooler_removed_at_search_time_leaves_cls_of_the_last_layer(tiny_bert, tmp_path):
     """O-59: bit-equal, whatever the pooler's and the head's weights are."""
     readout = PoolingSettings(**pooling("cls_before_pooler"))
-    own = save(tmp_path / "model", encoder_of(tiny_bert, "pooler"), tiny_bert)
-    encoder, tokenizer = load_encoder(tmp_path / "model", readout)
-    found = encode(encoder, tokenizer, TEXTS, MAX_TOKENS)
-    plain = SentenceEncoder(load_backbone(tiny_bert), readout, head=False, head_at_test=False)
-    assert np.array_equal(found, encode(plain, tokenizer, TEXTS, MAX_TOKENS))
+    own = save(tmp_path / "model", encoder_of(tiny_bert, "pooler"))
+    encoder = load_encoder(tmp_path / "model", readout)
+    found = encoder.encode(TEXTS, MAX_TOKENS)
+    plain = SentenceEncoder(
+        load_backbone(tiny_bert), load_tokenizer(tiny_bert), readout, head=False, head_at_test=False
+    )
+    assert np.array_equal(found, plain.encode(TEXTS, MAX_TOKENS))
     assert np.abs(own - found).max() > 1e-3
 
 
@@ -145,17 +146,18 @@ def test_a_published_mpnet_keeps_the_length_that_it_was_published_for(tmp_path, 
     copy_files(tmp_path / "plain", tmp_path / "fetched", files_of(tmp_path / "plain"))
     plain = SentenceEncoder(
         load_backbone(tmp_path / "fetched"),
+        load_tokenizer(tmp_path / "fetched"),
         PoolingSettings(**pooling("avg")),
         head=False,
         head_at_test=False,
     )
-    save(tmp_path / "model", plain, tmp_path / "fetched")
-    encoder, tokenizer = load_encoder(tmp_path / "model")
+    save(tmp_path / "model", plain)
+    encoder = load_encoder(tmp_path / "model")
     saved = SentenceTransformer(str(tmp_path / "model"), device="cpu")
-    assert saved.max_seq_length == published.max_seq_length == tokenizer.model_max_length == limit
+    assert saved.max_seq_length == published.max_seq_length == encoder.tokenizer.model_max_length == limit
     long = [*TEXTS, "the town by the river " * 12]
     vectors = saved.encode(long)
-    np.testing.assert_allclose(vectors, encode(encoder, tokenizer, long, limit), atol=5e-6)
+    np.testing.assert_allclose(vectors, encoder.encode(long, limit), atol=5e-6)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     assert np.abs(lengths - 1).min() > 0.1
     np.testing.assert_allclose(vectors / lengths, published.encode(long), atol=5e-6)
@@ -174,11 +176,11 @@ def test_a_fusion_with_a_published_encoder(tiny_bert, w, expected):
     one, other, published = (encoder_of(tiny_bert, scale=scale) for scale in (1, 1.1, 0.9))
     twin = joined([one, other])
     fused = joined([twin, published], (1 - w, w))
-    parts = {"twin": sum(vectors_of(part, tiny_bert) for part in (one, other))}
-    parts["published"] = vectors_of(published, tiny_bert)
+    parts = {"twin": sum(vectors_of(part) for part in (one, other))}
+    parts["published"] = vectors_of(published)
     parts["both"] = (1 - w) * parts["twin"] + w * parts["published"]
-    np.testing.assert_allclose(vectors_of(fused, tiny_bert), parts[expected], atol=5e-6)
-    assert fused.leaves == [one, other, published]
+    np.testing.assert_allclose(vectors_of(fused), parts[expected], atol=5e-6)
+    assert fused.backbones == [part.backbone for part in (one, other, published)]
 
 
 @pytest.mark.parametrize("bypassed", [0, 1])
@@ -186,7 +188,7 @@ def test_a_fusion_with_a_published_encoder(tiny_bert, w, expected):
 def test_a_saved_twin_gives_the_same_vectors_through_every_loader(tiny_models, tmp_path, kind, bypassed):
     folder, place = tiny_models[kind], tmp_path / "model"
     twin = Ensemble([encoder_of(folder), encoder_of(folder, scale=1.1)], (1.0, 1.0), bypassed).eval()
-    expected = save(place, twin, folder)
+    expected = save(place, twin)
     check_loads(place, expected)
     with pytest.raises(ValueError, match="trust_remote_code"):
         SentenceTransformer(str(place), device="cpu", local_files_only=True)
@@ -195,7 +197,7 @@ def test_a_saved_twin_gives_the_same_vectors_through_every_loader(tiny_models, t
 def test_an_ensemble_within_an_ensemble_loads_and_its_files_name_no_folder(tiny_bert, tmp_path):
     twin = joined([encoder_of(tiny_bert), encoder_of(tiny_bert, scale=1.1)])
     fused = joined([twin, encoder_of(tiny_bert, "cls with head")], (0.3, 0.7))
-    check_loads(tmp_path / "model", save(tmp_path / "model", fused, tiny_bert))
+    check_loads(tmp_path / "model", save(tmp_path / "model", fused))
     files = [path for path in (tmp_path / "model").rglob("*") if path.is_file()]
     assert len(files) > 15
     assert not any(str(tmp_path).encode() in path.read_bytes() for path in files)
@@ -204,7 +206,7 @@ def test_an_ensemble_within_an_ensemble_loads_and_its_files_name_no_folder(tiny_
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_sub_encoders_are_loaded_in_the_precision_that_is_asked_for(tiny_bert, tmp_path, dtype):
     twin = joined([encoder_of(tiny_bert), encoder_of(tiny_bert, scale=1.1)])
-    expected = save(tmp_path / "model", twin, tiny_bert)
+    expected = save(tmp_path / "model", twin)
     options = {"model_kwargs": {"dtype": dtype}, "processor_kwargs": {"model_max_length": 9}}
     theirs = SentenceTransformer(str(tmp_path / "model"), device="cpu", trust_remote_code=True, **options)
     assert {parameter.dtype for parameter in theirs.parameters()} == {getattr(torch, dtype)}
@@ -220,8 +222,8 @@ def test_encoders_of_two_tokenisers_are_fused_each_reading_its_own(tiny_models, 
     monkeypatch.chdir(tmp_path)
     roberta, bert = tiny_models["roberta"], tiny_models["bert"]
     twin = joined([encoder_of(roberta), encoder_of(roberta, scale=1.1)])
-    expected = 0.3 * save(tmp_path / "twin/model", twin, roberta)
-    expected += 0.7 * save(tmp_path / "published/model", encoder_of(bert), bert)
+    expected = 0.3 * save(tmp_path / "twin/model", twin)
+    expected += 0.7 * save(tmp_path / "published/model", encoder_of(bert))
     jobs.call(
         "join_encoders",
         {"method": {"module": "ensemble", "weights": [0.3, 0.7]}},
@@ -231,11 +233,13 @@ def test_encoders_of_two_tokenisers_are_fused_each_reading_its_own(tiny_models, 
         encoder=["twin/model/record.json", "published/model/record.json"],
         record="fused/model/record.json",
     )
-    loaded, tokenizer = check_loads(tmp_path / "fused/model", expected)
-    wrong = encode(loaded.members[1], tokenizer, TEXTS, MAX_TOKENS)  # RoBERTa's tokens for BERT
-    right = encode(loaded.members[1], loaded.tokenizers[1], TEXTS, MAX_TOKENS)
+    loaded = check_loads(tmp_path / "fused/model", expected)
+    published = loaded.members[1]
+    right = published.encode(TEXTS, MAX_TOKENS)
+    published.tokenizer = loaded.tokenizer  # RoBERTa's tokens for BERT
+    wrong = published.encode(TEXTS, MAX_TOKENS)
     assert np.abs(wrong - right).max() > 0.1
-    tokens = tokenizer(TEXTS[:2], padding=True, return_tensors="pt")
+    tokens = loaded.tokenizer(TEXTS[:2], padding=True, return_tensors="pt")
     with pytest.raises(ConfigError, match="several tokenisers"):
         loaded(tokens.input_ids, tokens.attention_mask)
     with pytest.raises(ConfigError, match="different vocabularies"):
@@ -264,7 +268,7 @@ def test_of_bypassed_layernorms_those_of_the_last_layers_are_left_out(tiny_bert)
 @pytest.mark.parametrize("file", ["encoder1/head.safetensors", "record.json"])
 def test_a_damaged_model_folder_is_refused_before_it_is_loaded(tiny_bert, tmp_path, file):
     place = tmp_path / "model"
-    save(place, joined([encoder_of(tiny_bert), encoder_of(tiny_bert)]), tiny_bert)
+    save(place, joined([encoder_of(tiny_bert), encoder_of(tiny_bert)]))
     content = bytearray((place / file).read_bytes())
     content[-5] ^= 1
     (place / file).write_bytes(content)

@@ -9,8 +9,8 @@ from torch import nn
 from transformers import ElectraConfig, ElectraModel
 
 from tests import tiny
+from workflow_scripts.models.backbone import hidden_states, load_backbone, load_tokenizer
 from workflow_scripts.models.dropout import keyed, keys_of
-from workflow_scripts.models.encoder import hidden_states, load_backbone, load_tokenizer
 from workflow_scripts.models.packed import FAMILIES, packed, packs
 from workflow_scripts.models.tokens import TokenBatch, tokenise
 from workflow_scripts.settings.readouts import BUILT_AS_BERT

@@ -19,7 +19,7 @@ from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.methods import frozen
 from workflow_scripts.models import probe
 from workflow_scripts.models.arrival import check_encoder, check_tokens
-from workflow_scripts.models.encoder import load_backbone
+from workflow_scripts.models.backbone import load_backbone
 from workflow_scripts.models.probe import check_large
 from workflow_scripts.models.readouts.as_published import PublishedEncoder
 from workflow_scripts.settings.methods import read_method
@@ -138,8 +138,8 @@ def test_what_only_published_modules_read_is_kept_from_other_readouts(tmp_path):
     with pytest.raises(ConfigError, match=found):
         load_backbone(copy)
     block = {"module": "frozen", "readout": {"kind": "as_published", "prompt": None}}
-    encoder, tokenizer = frozen.load(read_method(block, "methods"), copy)
-    tiny.save(tmp_path / "model", encoder, tokenizer)
+    encoder = frozen.load(read_method(block, "methods"), copy)
+    tiny.save(tmp_path / "model", encoder)
     with pytest.raises(ConfigError, match=found):
         load_backbone(tmp_path / "model")
 

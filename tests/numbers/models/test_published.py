@@ -16,10 +16,10 @@ from workflow_scripts.data.encoders import check_usable, locate
 from workflow_scripts.data.published import INPUT_FILES, copy_files
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.methods import frozen
-from workflow_scripts.models.encoder import load_backbone
-from workflow_scripts.models.encoding import check_tells_apart, encode
+from workflow_scripts.models.backbone import load_backbone
+from workflow_scripts.models.encoding import check_not_collapsed
 from workflow_scripts.models.ensemble import Ensemble
-from workflow_scripts.models.folders import load_encoder
+from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.methods import read_method
 from workflow_scripts.settings.sources import EncoderBlock, Fetch
@@ -177,11 +177,11 @@ def test_vectors_are_those_of_encode_also_when_saved(tmp_path, case):
     make, prompt = EQUAL[case]
     theirs = SentenceTransformer(str(make(tmp_path)), device="cpu", model_kwargs={"dtype": "float32"})
     expected = theirs.encode(TEXTS, prompt_name=prompt, batch_size=3)
-    encoder, tokenizer = frozen.load(config(prompt), fetched(tmp_path))
-    np.testing.assert_allclose(encode(encoder, tokenizer, TEXTS, 512), expected, atol=1e-5)
-    tiny.save(tmp_path / "model", encoder, tokenizer)
+    encoder = frozen.load(config(prompt), fetched(tmp_path))
+    np.testing.assert_allclose(encoder.encode(TEXTS, 512), expected, atol=1e-5)
+    tiny.save(tmp_path / "model", encoder)
     assert not list((tmp_path / "model").rglob("*.py"))
-    np.testing.assert_allclose(encode(*load_encoder(tmp_path / "model"), TEXTS, 512), expected, atol=1e-5)
+    np.testing.assert_allclose(load_encoder(tmp_path / "model").encode(TEXTS, 512), expected, atol=1e-5)
     saved = SentenceTransformer(str(tmp_path / "model"), device="cpu")
     np.testing.assert_allclose(saved.encode(TEXTS, batch_size=2), expected, atol=1e-5)
     assert saved.prompts == theirs.prompts
@@ -201,9 +201,9 @@ def minilm(tmp_path):
 def test_minilm_is_read_as_published_and_its_average_has_the_same_cosines(minilm):
     published, copy = minilm
     expected = SentenceTransformer(str(published), device="cpu").encode(TEXTS)
-    found = encode(*frozen.load(config(), copy), TEXTS, 256)
+    found = frozen.load(config(), copy).encode(TEXTS, 256)
     np.testing.assert_allclose(found, expected, atol=1e-6)
-    average = encode(*frozen.load(pooled("avg"), copy), TEXTS, 256)
+    average = frozen.load(pooled("avg"), copy).encode(TEXTS, 256)
     lengths = np.linalg.norm(average, axis=1, keepdims=True)
     np.testing.assert_allclose(average / lengths, expected, atol=1e-6)
     assert (lengths > 2).all()
@@ -259,14 +259,14 @@ def test_other_methods_refuse_what_sentence_transformers_alone_applies(tmp_path,
 def test_another_readout_reads_the_encoder_alone(tmp_path):
     publish(tmp_path, torch_layers(mean, lambda: Dense(D, 8)), prompts=PROMPTS, default_prompt_name="query")
     place, plain = fetched(tmp_path), pooled("avg")
-    encoder, tokenizer = frozen.load(config(), place)
-    tiny.save(tmp_path / "model", encoder, tokenizer)
-    expected = encode(*frozen.load(plain, place), TEXTS, 64)
-    read = encode(*load_encoder(tmp_path / "model", plain.readout), TEXTS, 64)
+    encoder = frozen.load(config(), place)
+    tiny.save(tmp_path / "model", encoder)
+    expected = frozen.load(plain, place).encode(TEXTS, 64)
+    read = load_encoder(tmp_path / "model", plain.readout).encode(TEXTS, 64)
     np.testing.assert_allclose(read, expected, atol=1e-5)
-    assert encoder.leaves[0].backbone.config.hidden_size == D
+    assert encoder.backbones[0].config.hidden_size == D
     with pytest.raises(ConfigError, match="an encoder as published cannot be added up"):
-        Ensemble([encoder, encoder.read_by(plain.readout)], (1.0, 1.0))
+        Ensemble([encoder, encoder.with_readout(plain.readout)], (1.0, 1.0))
 
 
 def test_another_pooling_than_the_published_one_is_a_label(tmp_path):
@@ -283,6 +283,6 @@ def test_a_readout_that_gives_all_sentences_one_vector_is_refused(tmp_path):
     publish(tmp_path, [Pooling(D, "cls")], kind="llama")
     place = fetched(tmp_path)
     with pytest.raises(ConfigError, match="sentences of different words have one vector"):
-        check_tells_apart(*frozen.load(config(), place))
-    encoder, tokenizer = frozen.load(pooled("last_token"), place)
-    check_tells_apart(encoder, tokenizer)
+        check_not_collapsed(frozen.load(config(), place))
+    encoder = frozen.load(pooled("last_token"), place)
+    check_not_collapsed(encoder)

@@ -3,7 +3,7 @@ from tokenizers import processors
 
 from tests import tiny
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.models.encoder import load_tokenizer
+from workflow_scripts.models.backbone import load_tokenizer
 from workflow_scripts.models.templates import PLAIN, pieces, tokenise_in
 from workflow_scripts.settings.names import Template
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from tests import tiny
-from workflow_scripts.models.encoder import load_tokenizer
+from workflow_scripts.models.backbone import load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 
 TEXTS = ["the old town.", "a river in the north of the city", "x", ""]

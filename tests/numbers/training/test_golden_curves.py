@@ -11,7 +11,7 @@ import torch
 
 from tests import tiny
 from workflow_scripts.methods import simcse
-from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.settings.methods import read_method
 from workflow_scripts.settings.training import ContinueMlm
@@ -39,7 +39,7 @@ def simcse_objective(folder, pooler):
     config = read_method(
         METHOD | {"readout": {"kind": "pooling", "pooler": pooler, "layers": None}}, "methods.simcse"
     )
-    encoder = simcse.build(config, load_backbone(folder, **config.overrides))
+    encoder = simcse.build(config, load_tokenizer(folder), load_backbone(folder, **config.overrides))
     material = TrainingData({"anchor": tiny.sentences(40)}, load_tokenizer(folder), 16, Sampler(40, 8, SEED))
     return simcse.Objective(config, encoder, material)
 

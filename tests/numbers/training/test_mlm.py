@@ -7,7 +7,7 @@ from transformers import BertConfig, BertForMaskedLM
 from tests import tiny
 from tests.steps import loss_of
 from workflow_scripts.errors import ConfigError, TrainingError
-from workflow_scripts.models.encoder import load_backbone, load_tokenizer
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 from workflow_scripts.settings.sources import Sizes
 from workflow_scripts.settings.training import ContinueMlm

@@ -10,8 +10,6 @@ from tests import tiny
 from tests.tiny import training as settings
 from workflow_scripts.columns import PAIRS
 from workflow_scripts.errors import EXIT_TRY_AGAIN, DataError, one_line_errors
-from workflow_scripts.models.encoder import load_tokenizer
-from workflow_scripts.models.encoding import encode
 from workflow_scripts.training.loop import (
     Preempted,
     development_score,
@@ -28,14 +26,12 @@ def pairs(count=12):
 
 
 def test_the_development_score_is_spearmans_of_the_cosines(tiny_bert):
-    encoder, tokenizer, table = tiny.encoder(tiny_bert), load_tokenizer(tiny_bert), pairs()
-    left, right = (
-        encode(encoder, tokenizer, table[side].to_pylist(), 32) for side in ("sentence1", "sentence2")
-    )
+    encoder, table = tiny.encoder(tiny_bert), pairs()
+    left, right = (encoder.encode(table[side].to_pylist(), 32) for side in ("sentence1", "sentence2"))
     norms = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
     expected = stats.spearmanr(table["score"], (left * right).sum(axis=1) / norms).statistic
     encoder.train()  # as in the middle of a training: dropout is off all the same
-    score = development_score(encoder, tokenizer, table, 32)
+    score = development_score(encoder, table, 32)
     before = torch.get_rng_state()
     assert score() == pytest.approx(expected, abs=1e-9)
     assert score() == score()
@@ -53,7 +49,7 @@ BY_NOTHING = "development set: all 3 judgements are 0.636962, so no checkpoint"
 )
 def test_a_development_set_that_tells_nothing_is_refused(tiny_bert, table, complaint):
     with pytest.raises(DataError, match=complaint):
-        development_score(tiny.encoder(tiny_bert), load_tokenizer(tiny_bert), table, 32)
+        development_score(tiny.encoder(tiny_bert), table, 32)
 
 
 def test_preparing_fixes_threads_algorithms_and_random_numbers(torch_settings):

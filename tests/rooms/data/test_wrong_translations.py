@@ -21,8 +21,8 @@ from workflow_scripts.data.round_trips import round_trips, usable_answers
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.errors import DataError
 from workflow_scripts.jobs.compare_round_trips import compare
-from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
-from workflow_scripts.models.encoding import encode
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
+from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.settings.corpora import Shape, Thresholds
 from workflow_scripts.settings.readouts import Pooling
 
@@ -93,9 +93,10 @@ KINDS = [*wrong(SENTENCES[0], PIVOTS[0], 0, "es")]
 @pytest.fixture(scope="module")
 def vectors_of():
     readout = Pooling(kind="pooling", pooler="avg", layers=None)
-    encoder = SentenceEncoder(load_backbone(minilm()), readout, head=False, head_at_test=False)
-    tokenizer = load_tokenizer(minilm())
-    return lambda texts: encode(encoder, tokenizer, texts, 128)
+    encoder = SentenceEncoder(
+        load_backbone(minilm()), load_tokenizer(minilm()), readout, head=False, head_at_test=False
+    )
+    return lambda texts: encoder.encode(texts, 128)
 
 
 @pytest.fixture

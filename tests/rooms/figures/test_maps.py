@@ -9,8 +9,8 @@ from tests import tiny
 from tests.rooms.figures.conftest import FOOTNOTE, shown
 from workflow_scripts.columns import ATTENTION
 from workflow_scripts.figures.maps import draw_maps
-from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
-from workflow_scripts.models.folders import save_encoder
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
+from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
 from workflow_scripts.settings.readouts import LayerAttention
 
@@ -74,7 +74,9 @@ def encoder_of(folder, kind):
     }  # fmt: skip
     torch.manual_seed(0)
     readout = LayerAttention.parse(block, "readout")
-    return SentenceEncoder(load_backbone(folder), readout, head=True, head_at_test=True)
+    return SentenceEncoder(
+        load_backbone(folder), load_tokenizer(folder), readout, head=True, head_at_test=True
+    )
 
 
 @pytest.fixture
@@ -86,7 +88,7 @@ def inside(tiny_bert, tmp_path):
             wildcards = {"run": "a.b", "seed": str(seed)}
             record = job_record("train_encoder", settings={}, inputs={}, outputs=[], wildcards=wildcards)
             with writing_model_folder(tmp_path / f"seed{seed}/model", record) as place:
-                save_encoder(place, encoder_of(tiny_bert, kind), load_tokenizer(tiny_bert))
+                encoder_of(tiny_bert, kind).save(place)
         files = [tmp_path / f"seed{seed}/model/record.json" for seed in seeds]
         return shown(kind, BLOCKS[kind], {"models": files})
 

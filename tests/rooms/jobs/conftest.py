@@ -3,12 +3,11 @@
 import pytest
 
 from tests import tiny
-from workflow_scripts.models.encoder import load_tokenizer
 
 
 @pytest.fixture(scope="module")
 def model(tiny_bert, tmp_path_factory):
     """The record of a run's model."""
     folder = tmp_path_factory.mktemp("run") / "model"
-    tiny.save(folder, tiny.encoder(tiny_bert), load_tokenizer(tiny_bert))
+    tiny.save(folder, tiny.encoder(tiny_bert))
     return folder / "record.json"

@@ -14,7 +14,7 @@ from tests.workshop import CALLS, finish, one_line
 from workflow_scripts.columns import DROPPED, EXEMPLARS, SENTENCES, USAGE, WORD_COUNTS
 from workflow_scripts.data.word_lists import spoken, top_words
 from workflow_scripts.data.words import word_counts
-from workflow_scripts.models.encoder import load_tokenizer
+from workflow_scripts.models.backbone import load_tokenizer
 from workflow_scripts.provenance.artefacts import (
     job_record,
     read_record,

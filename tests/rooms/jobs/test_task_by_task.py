@@ -13,8 +13,8 @@ from tests.evaluations import dataset, gaps_of, run, scores_in
 from tests.jobs import in_child
 from workflow_scripts.columns import PAIRS, SIMILARITIES
 from workflow_scripts.errors import DataError
-from workflow_scripts.evaluation import sts, task_by_task
-from workflow_scripts.models import encoding
+from workflow_scripts.evaluation import sts
+from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.provenance.artefacts import read_record, read_table
 from workflow_scripts.provenance.cache import Cache
 
@@ -41,11 +41,13 @@ class Suite:
         self.scores, self.pairs = folder / "seed0.parquet", folder / "seed0.pairs.parquet"
         self.computed, self.encoded, self.broken = [], [], {}
         monkeypatch.setattr(sts, "load", partial(self._load, sts.load))
-        monkeypatch.setattr(task_by_task, "encode", self._encode)
+        encode = SentenceEncoder.encode
 
-    def _encode(self, *given, **named):
-        self.encoded += given[2]
-        return encoding.encode(*given, **named)
+        def counted(encoder, texts, max_tokens):
+            self.encoded += texts
+            return encode(encoder, texts, max_tokens)
+
+        monkeypatch.setattr(SentenceEncoder, "encode", counted)
 
     def _load(self, load, name, table, config):
         task = load(name, table, config)

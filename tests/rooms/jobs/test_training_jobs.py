@@ -8,7 +8,7 @@ from safetensors.torch import load_file
 
 from tests import jobs
 from workflow_scripts.methods import method_modules, simcse
-from workflow_scripts.models.encoder import load_backbone
+from workflow_scripts.models.backbone import load_backbone
 from workflow_scripts.provenance.artefacts import read_record
 from workflow_scripts.settings.methods import read_method
 

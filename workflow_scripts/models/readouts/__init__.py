@@ -6,8 +6,6 @@ all would make every readout part of every job's code.
 """
 
 import importlib
-from pathlib import Path
-from typing import Any
 
 import torch
 from torch import nn
@@ -25,11 +23,6 @@ def build_readout(config: ReadoutConfig, backbone_config: PretrainedConfig) -> R
     readout = kind(backbone_config.hidden_size, **config.model_dump(exclude={"kind"}))
     draw_linear_layers(readout)
     return readout
-
-
-def load_published(config: ReadoutConfig, folder: Path) -> Any:
-    """The encoder of a folder as it was published (``PublishedEncoder``)."""
-    return importlib.import_module(f"{__name__}.{config.kind}").PublishedEncoder(folder, config)
 
 
 def draw_linear_layers(module: nn.Module) -> None:

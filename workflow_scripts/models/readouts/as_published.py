@@ -9,10 +9,11 @@ computed, and saved, in float32.
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from transformers import PreTrainedModel
 
@@ -28,14 +29,16 @@ from workflow_scripts.data.published import (
     read_json,
 )
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.models.encoder import (
-    SentenceEncoder,
-    TextEncoder,
+from workflow_scripts.models.backbone import (
     check_whole,
     load_backbone,
+    load_tokenizer,
     max_position_embeddings,
 )
+from workflow_scripts.models.encoder import SentenceEncoder
+from workflow_scripts.models.folders import SavedEncoder, read_settings, write_settings
 from workflow_scripts.models.probe import MOST_TOKENS, compare, in_two_ways, is_large, one_by_one
+from workflow_scripts.models.text_encoder import TextEncoder
 from workflow_scripts.settings.readouts import AsPublished as Config
 from workflow_scripts.settings.readouts import ReadoutConfig
 
@@ -51,41 +54,42 @@ class PublishedEncoder(TextEncoder):
     """
 
     template = None
+    can_be_summed = False
 
     def __init__(self, folder: Path, settings: Config) -> None:
-        from sentence_transformers import SentenceTransformer  # slow to import
-
         super().__init__()
         if not published_modules(folder):
             found = f"as_published; {folder} has no {MODULES} (of a pinned source, only files that it pins are taken)"
             raise ConfigError(f"readout.kind: {found}. Take frozen_avg or frozen_cls.")
         self.folder, self.readout_settings = folder, settings
         options: Any = {"local_files_only": True, "model_kwargs": {"dtype": "float32"}}
-        self.model: Any = SentenceTransformer(
+        self.model = SentenceTransformer(
             str(folder), device="cpu", default_prompt_name=settings.prompt, **options
         )
-        self.width = cast(int, self.model.get_embedding_dimension())
+        self.width = int(self.model.get_embedding_dimension() or 0)
         self.tokenizer = self.model.tokenizer
 
     @property
     def backbone(self) -> PreTrainedModel:
         """The encoder without the modules after it, as sentence-transformers loaded it."""
-        return self.model[0].auto_model  # type: ignore[no-any-return]
+        transformer: Any = self.model[0]
+        return transformer.auto_model  # type: ignore[no-any-return]
+
+    @property
+    def backbones(self) -> list[PreTrainedModel]:
+        """The only backbone."""
+        return [self.backbone]
 
     @property
     def positions(self) -> int | None:
         """Number of tokens for which the encoder has position embeddings; None if there is no limit."""
         return max_position_embeddings(self.backbone)
 
-    @property
-    def leaves(self) -> list[SentenceEncoder]:
-        """The encoder itself; callers use only its backbone."""
-        return [cast(SentenceEncoder, self)]
-
-    def read_by(self, readout: ReadoutConfig) -> SentenceEncoder:
-        """The encoder without the modules after it, with another readout and no prompt."""
-        backbone = load_backbone(self.folder)
-        return SentenceEncoder(backbone, readout, head=False, head_at_test=False).read_by(readout)
+    def with_readout(self, readout: ReadoutConfig, *, keep_prompt: bool = True) -> SentenceEncoder:
+        """Return the encoder without the modules after it, with another readout and always without a prompt."""
+        backbone, tokenizer = load_backbone(self.folder), load_tokenizer(self.folder)
+        plain = SentenceEncoder(backbone, tokenizer, readout, head=False, head_at_test=False)
+        return plain.with_readout(readout, keep_prompt=keep_prompt)
 
     def forward(self, ids_BT: Tensor, mask_BT: Tensor, _packing: object = None) -> Tensor:
         """Embed the tokens of a batch, which must include the prompt if there is one; returns (B, D)."""
@@ -106,13 +110,14 @@ class PublishedEncoder(TextEncoder):
         self.model.max_seq_length = most
         vectors = self.model.encode([*sentences], show_progress_bar=False)
         self.model.max_seq_length = longest
-        return vectors  # type: ignore[no-any-return]
+        return vectors
 
     def save(self, folder: Path) -> None:
         """Copy the published files, with the prompt as their default, and float32 wherever they set a precision.
 
         What sentence-transformers would write anew may lack settings that it has read, as ``do_lower_case``.
         """
+        folder.mkdir(exist_ok=True)
         copy_files(self.folder, folder, files_of(self.folder))
         if self.readout_settings.prompt is not None:
             _change(folder / PROMPTS, {"default_prompt_name": self.readout_settings.prompt})
@@ -122,6 +127,19 @@ class PublishedEncoder(TextEncoder):
         arguments = {name: value for name, value in settings.items() if name in _MODEL_ARGUMENTS and value}
         if arguments:
             _change(file, {name: _in_float32(value) for name, value in arguments.items()})
+        write_settings(folder, SavedEncoder(readout=self.readout_settings, head_at_test=False, template=None))
+
+    def sentence_transformer(self, folder: Path) -> SentenceTransformer:
+        """Write the folder; return the model that it was loaded as."""
+        self.save(folder)
+        return self.model
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Load a folder that ``save`` wrote."""
+        settings = read_settings(folder).readout
+        assert isinstance(settings, Config)
+        return cls(folder, settings)
 
     def check(self) -> None:
         """Check the weights, and of a large encoder, which was not loaded when it arrived, the vectors.

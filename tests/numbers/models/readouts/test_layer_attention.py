@@ -6,7 +6,8 @@ from torch import nn
 from transformers import BertConfig
 
 from tests import tiny
-from workflow_scripts.models.encoder import SentenceEncoder, load_backbone
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
+from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.readouts import build_readout
 from workflow_scripts.models.readouts.layer_attention import POOLINGS
 from workflow_scripts.models.tokens import TokenBatch
@@ -149,7 +150,9 @@ def test_shapes_and_parameters_at_the_width_of_bert(tiny_bert):
     assert sum(p.numel() for p in readout.parameters()) == 1_769_472
     assert readout.width == 1536
     config = LayerAttention.parse(BLOCK | {"pooling": "cls_last_and_attention_cls_avg"}, "readout")
-    encoder = SentenceEncoder(load_backbone(tiny_bert), config, head=True, head_at_test=True)
+    encoder = SentenceEncoder(
+        load_backbone(tiny_bert), load_tokenizer(tiny_bert), config, head=True, head_at_test=True
+    )
     assert tuple(encoder.head.dense.weight.shape) == (tiny.WIDTH, 2 * tiny.WIDTH)
     assert encoder.width == tiny.WIDTH
     assert 1536 * 768 + 768 == 1_180_416

@@ -7,10 +7,9 @@ from sentence_transformers import SentenceTransformer
 
 from tests import tiny
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.models.encoder import SentenceEncoder, load_backbone, load_tokenizer
-from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.folders import load_encoder
-from workflow_scripts.models.readouts import set_mask_token
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
+from workflow_scripts.models.encoder import SentenceEncoder
+from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.settings.methods import read_method
 from workflow_scripts.settings.names import Template
 from workflow_scripts.settings.readouts import MaskToken, S2Sent
@@ -37,13 +36,14 @@ def test_only_the_masks_of_the_prompt_are_read(tiny_models, tmp_path, kind, prom
     text, own = PROMPTS[prompt]
     tokenizer, backbone = load_tokenizer(tiny_models[kind]), load_backbone(tiny_models[kind])
     template = Template(text=text, add_period=False)
-    encoder = SentenceEncoder(backbone, READOUTS[readout], head=False, head_at_test=False, template=template)
-    set_mask_token(encoder, tokenizer, template)
+    encoder = SentenceEncoder(
+        backbone, tokenizer, READOUTS[readout], head=False, head_at_test=False, template=template
+    )
     texts = [text.format(tokenizer.mask_token) for text in TEXTS]
     expected = [states_of(backbone, tokenizer, template, text, own) for text in texts]
-    np.testing.assert_allclose(encode(encoder.eval(), tokenizer, texts, 32), expected, atol=1e-5)
-    tiny.save(tmp_path / "model", encoder, tokenizer)
-    np.testing.assert_allclose(encode(*load_encoder(tmp_path / "model"), texts, 32), expected, atol=1e-5)
+    np.testing.assert_allclose(encoder.eval().encode(texts, 32), expected, atol=1e-5)
+    tiny.save(tmp_path / "model", encoder)
+    np.testing.assert_allclose(load_encoder(tmp_path / "model").encode(texts, 32), expected, atol=1e-5)
     theirs = SentenceTransformer(str(tmp_path / "model"), device="cpu", trust_remote_code=True)
     np.testing.assert_allclose(theirs.encode(texts), expected, atol=1e-5)
 

@@ -6,9 +6,8 @@ from sentence_transformers.sentence_transformer.modules import Pooling
 from transformers import ElectraConfig, ElectraModel
 
 from tests import tiny
-from workflow_scripts.models.encoder import load_tokenizer
-from workflow_scripts.models.encoding import encode
-from workflow_scripts.models.folders import load_encoder
+from workflow_scripts.models.backbone import load_tokenizer
+from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.models.readouts.pooling import pool
 from workflow_scripts.settings.readouts import Pooling as PoolingSettings
 
@@ -71,7 +70,7 @@ def test_each_pooling_is_that_of_sentence_transformers_also_when_saved(
 ):
     """One text of one word, so that there is padding."""
     encoder, tokenizer = tiny.encoder(folders[kind], pooler, layers), load_tokenizer(folders[kind])
-    vectors = encode(encoder, tokenizer, TEXTS, 64)
+    vectors = encoder.encode(TEXTS, 64)
     tokens = tokenizer(TEXTS, padding=True, return_tensors="pt")
     assert not tokens.attention_mask.all()
     with torch.inference_mode():
@@ -85,7 +84,7 @@ def test_each_pooling_is_that_of_sentence_transformers_also_when_saved(
     np.testing.assert_allclose(vectors, theirs["sentence_embedding"].numpy(), atol=1e-5)
     if kind != "decoder":
         return  # saved alike (test_folders has cls)
-    tiny.save(tmp_path / "model", encoder, tokenizer)
+    tiny.save(tmp_path / "model", encoder)
     saved = SentenceTransformer(str(tmp_path / "model"), device="cpu")
     np.testing.assert_allclose(saved.encode(TEXTS, batch_size=4), vectors, atol=1e-5)
-    np.testing.assert_allclose(encode(*load_encoder(tmp_path / "model"), TEXTS, 64), vectors, atol=1e-5)
+    np.testing.assert_allclose(load_encoder(tmp_path / "model").encode(TEXTS, 64), vectors, atol=1e-5)
