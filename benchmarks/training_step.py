@@ -5,6 +5,9 @@ weights: tokenising, forward, backward, clipping, fused AdamW with a linear sche
 sentence-transformers' trainer are left out. Ours is the training job's loop in its deterministic mode; the peers have
 no need of it, and what it costs has a row of its own. The bare loop calls the encoder twice, as sentence-transformers'
 loss does, without a trainer around it.
+
+The last row says how much of the processor's rate of matrix products the job reaches: the time of large products with
+as many floating-point operations as PyTorch counts in the job, divided by the job's time.
 """
 
 import re
@@ -13,10 +16,11 @@ from collections.abc import Iterator
 
 import torch
 from torch.profiler import ProfilerActivity, profile
+from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.harness import THREADS, Measured, Timing, ratios
 from benchmarks.material import minilm, wikipedia_sentences
-from benchmarks.peers import POOLERS, Step, ours, recipe, trainer, two_calls
+from benchmarks.peers import POOLERS, Step, Way, ours, recipe, trainer, two_calls
 from tests.material import SMALL, training
 
 CODE = (
@@ -54,11 +58,13 @@ def measure(timing: Timing) -> Iterator[Measured]:
     """Measure training with the pooler of SimCSE's paper, and with the mean of the tokens."""
     for pooler in POOLERS:
         step = step_of(pooler, small=timing.small)
+        own = ours(step)
         ways = {
-            "semblance": ours(step),
+            "semblance": own,
             "any algorithms": ours(step, deterministic=False),
             "trainer": trainer(step, timing.rounds + 1),
             "two calls": two_calls(step),
+            "products": products_of(own),
         }
         seconds = timing.interleaved(ways)
         for way, against in (
@@ -73,6 +79,26 @@ def measure(timing: Timing) -> Iterator[Measured]:
             "times-the-time",
             "deterministic-algorithms-against-any",
         )
+        yield Measured(
+            f"training_step_{pooler}_rate",
+            ratios(seconds, "products", "semblance"),
+            "of-the-rate",
+            "semblance-against-matrix-products",
+        )
+
+
+def products_of(work: Way) -> Way:
+    """Return large matrix products with as many floating-point operations as some work has."""
+    with FlopCounterMode(display=False) as counter:
+        work()
+    square = torch.randn(1024, 1024)
+    repeats = round(counter.get_total_flops() / (2 * 1024**3))
+
+    def multiply() -> None:
+        for _ in range(repeats):
+            square @ square
+
+    return multiply
 
 
 def explain(timing: Timing) -> None:
