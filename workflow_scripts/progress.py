@@ -19,6 +19,16 @@ class _Log:
             print(line, file=sys.stderr)  # noqa: T201
 
 
+class _LogBar(tqdm):  # type: ignore[misc]
+    """A bar whose last state is printed once, also if it was printed before the bar is closed."""
+
+    def close(self) -> None:
+        """Print the last state, unless it is printed already."""
+        if not self.disable:
+            self.leave = self.n > self.last_print_n
+        super().close()
+
+
 def progress(total: int, what: str, unit: str, **options: Any) -> Any:
     """A bar of ``tqdm`` that counts finished ``unit``s up to ``total``; its postfix ends the line.
 
@@ -29,5 +39,7 @@ def progress(total: int, what: str, unit: str, **options: Any) -> Any:
         options: Those of ``tqdm``: ``initial``, ``disable``, and ``delay`` for work that seldom takes long.
     """
     tqdm.monitor_interval = 0  # a thread that would refresh bars whose work stands still
-    log = {} if sys.stderr.isatty() else {"file": _Log(), "mininterval": _SECONDS, "bar_format": _LINE}
-    return tqdm(total=total, desc=what, unit=unit, miniters=1, **log | options)
+    named = {"total": total, "desc": what, "unit": unit, "miniters": 1} | options
+    if sys.stderr.isatty():
+        return tqdm(**named)
+    return _LogBar(**named, file=_Log(), mininterval=_SECONDS, bar_format=_LINE)
