@@ -249,6 +249,14 @@ MISTAKES = {
         put("continue_mlm/training/gpus", 2),
         "continue_mlm.training.gpus: 2; processes choose different numbers of tokens. Set it to 1.",
     ),
+    "an adaptation that ends by a development set": (
+        put("continue_mlm/training/patience", 3),
+        "continue_mlm.training.patience: 3, without a development set. Leave it out.",
+    ),
+    "a training that ends before its first evaluation": (
+        put("training/patience", 0),
+        "training.patience: must be greater than 0; found 0",
+    ),
     "an encoder from scratch whose heads do not share its width": (
         put(
             "encoders/minilm_mlm/adapt/from_scratch",

@@ -99,7 +99,8 @@ class Run:
     def length(self) -> str:
         """How long its training lasts, as tables print it."""
         epochs, steps = self.training.epochs, self.training.max_steps
-        return f"{steps:,} steps" if epochs is None else f"{epochs} epoch{'s' if epochs > 1 else ''}"
+        length = f"{steps:,} steps" if epochs is None else f"{epochs} epoch{'s' if epochs > 1 else ''}"
+        return f"at most {length}" if self.training.patience else length
 
     @property
     def first_encoder(self) -> str:

@@ -49,6 +49,7 @@ def continue_mlm(job: Job) -> None:
         checkpoints=checkpoints,
         fingerprint=job.key,
         shapes=shapes,
+        log=job.log,
     )
     with writing_model_folder(folder, record) as place:
         model.backbone.save_pretrained(place)

@@ -70,6 +70,7 @@ def train_encoder(job: Job) -> None:
         checkpoints=checkpoints,
         fingerprint=job.key,
         shapes=shapes,
+        log=job.log,
     )
     if ranks.rank() > 0:
         return

@@ -7,8 +7,8 @@ All jobs share the modules of ``settings``, and ``columns``. Only the definition
 its code, and of a class its defaults and methods. Types, ranges and descriptions of fields decide which settings are
 refused, and the settings are part of the key. If a key chooses one of several classes, the job names that class.
 
-Six modules decide nothing (``UNKEYED``): error messages, the cache, the card of a job, its command line, its key, and
-this one.
+Eight modules decide nothing (``UNKEYED``): error messages, the cache, the card of a job, its command line, its key, its
+lock, the rows by which a training is followed, and this one.
 They can stop a job or describe it, but cannot change its result: they import no package that holds or processes data,
 which a test checks.
 """
@@ -27,7 +27,11 @@ from workflow_scripts.errors import ConfigError, DataError
 
 PACKAGE = Path(__file__).parent.parent
 ROOT = PACKAGE.parent
-UNKEYED = ("errors.py", *(f"provenance/{name}.py" for name in ("cache", "cards", "closure", "job", "key")))
+UNKEYED = (
+    "errors.py",
+    *(f"provenance/{name}.py" for name in ("cache", "cards", "closure", "job", "key", "running")),
+    "training/following.py",
+)
 """Files below this package that decide no result."""
 UNKEYED_FILES = tuple(f"{PACKAGE.name}/{file}" for file in UNKEYED)
 """The same, relative to the repository's root."""

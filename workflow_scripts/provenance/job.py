@@ -5,17 +5,14 @@ The call of a job is JSON (``graph.job_specs``). ``settings`` is the slice of th
 settings that decide no result. The value of an input is the path of a file, or a list of paths.
 """
 
-import fcntl
 import hashlib
 import json
-import os
-import socket
+import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import (
     RECORD_FILE,
     give_record,
@@ -34,6 +31,7 @@ from workflow_scripts.provenance.closure import (
     check_packages,
 )
 from workflow_scripts.provenance.record import Input, Label, Record, as_list, current_origin, merged_labels
+from workflow_scripts.provenance.running import acquire_lock, beside, own_log
 from workflow_scripts.settings.workplace import Workplace
 
 TIMINGS = ("times",)
@@ -96,6 +94,11 @@ class Job(NamedTuple):
         """The cache of finished work."""
         return Cache(self.workplace.cache, self.workplace.cache_gigabytes)
 
+    @property
+    def log(self) -> Path | None:
+        """The file that standard output is directed to by the job's rule; None for a job that was started by hand."""
+        return own_log()
+
     def restore(self) -> bool:
         """Restore the outputs of an earlier job with the same key; returns False if they are not cached."""
         if not self.cached or not self.cache.restore(self.cache_key, self._outputs):
@@ -103,6 +106,10 @@ class Job(NamedTuple):
         if self.portable:
             for path in self.artefacts:
                 give_record(path, self.start)
+        if self.log:  # the log is now that of a job that trains nothing
+            table, events = beside(self.log)
+            table.unlink(missing_ok=True)
+            shutil.rmtree(events, ignore_errors=True)
         entry = self.cache.entry_folder(self.cache_key)
         print(f"{self.rule}: restored from {entry}; delete this entry to run the job again")  # noqa: T201
         return True
@@ -176,7 +183,7 @@ def begin(rule: str, call: Mapping[str, Any]) -> Job:
         DataError: if the same job is running already, an input is missing, damaged or written for another path, or code
             or packages differ from those the job was planned with.
     """
-    _acquire_job_lock()
+    acquire_lock()
     files = call["files"]
     inputs = paths_by_role({role: paths for role, paths in files["inputs"].items() if role != "code"})
     outputs = {role: Path(path) for role, path in files["outputs"].items()}
@@ -219,31 +226,3 @@ def cache_key(record: Record, *, portable: bool) -> str:
     }
     paths = [] if portable else [record.outputs, [file.path for file in record.inner_files]]
     return hashlib.sha256(json.dumps([record.key_with(identities), *paths]).encode()).hexdigest()
-
-
-def _acquire_job_lock() -> None:
-    """Hold a lock next to the job's log until this process ends.
-
-    A job continues after Snakemake was killed, and the next run would start it a second time.
-
-    Raises:
-        DataError: if another process holds the lock.
-    """
-    # The log is standard output, as the job's rule directs it; a job started by hand has no log.
-    log = Path("/proc/self/fd/1").resolve()
-    if log.suffix != ".log" or not log.exists() or os.environ.get("RANK", "0") != "0":
-        return
-    lock = os.open(f"{log}.lock", os.O_RDWR | os.O_CREAT, 0o644)  # stays open until the process ends
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        holder = os.pread(lock, 200, 0).decode(errors="replace")
-        raise DataError(
-            f"{log}.lock: this job is running already, {holder}, because a run was killed or started twice. "
-            "Wait for that process or end it, and run snakemake again."
-        ) from error
-    except OSError:  # a file system without locks
-        return
-    process = f"process {os.getpid()} on {socket.gethostname()}".encode()
-    os.pwrite(lock, process, 0)  # before truncating: a concurrent reader must always find a process
-    os.truncate(lock, len(process))

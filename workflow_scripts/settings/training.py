@@ -75,6 +75,12 @@ class Training(Settings):
         description="Steps over which the learning rate rises to its peak: a step ahead of transformers, whose first "
         "step has the rate 0.",
     )
+    patience: int | None = Field(
+        default=None,
+        gt=0,
+        description="Evaluations on the development set without a better score after which the training ends; the "
+        "learning rates stay those of the full length. Leave it out for none, as in the papers.",
+    )
     weight_decay: float = Field(ge=0, description="Weight decay of AdamW; 0 in SimCSE.")
     max_gradient_norm: float = Field(gt=0, description="Gradients are scaled down to this norm.")
     precision: Precision
@@ -156,12 +162,16 @@ class ContinueMlm(Settings):
     training: Training
 
     def conflicts(self) -> Iterator[Finding]:
-        """Refuse several processes and chunks."""
+        """Refuse several processes, chunks and patience."""
         if self.training.gpus > 1:
             yield Finding(
                 "training.gpus",
                 f"{self.training.gpus}; processes choose different numbers of tokens",
                 "Set it to 1.",
+            )
+        if self.training.patience:
+            yield Finding(
+                "training.patience", f"{self.training.patience}, without a development set", "Leave it out."
             )
         if self.training.chunk:
             yield Finding(

@@ -44,6 +44,7 @@ from workflow_scripts.training.checkpoints import (
     load_checkpoint,
     save_checkpoint,
 )
+from workflow_scripts.training.following import following
 from workflow_scripts.training.objective import Metrics, Objective
 from workflow_scripts.training.step import Update, ahead, host_half, step_runner
 
@@ -121,7 +122,9 @@ class State:
         self.device = next(self.module.parameters()).device
         self.update = Update(objective, settings, steps)
         self.optimiser = self.update.optimiser
-        self.step = 0
+        self.step, self.steps = 0, steps
+        self.patience = settings.patience
+        self.gave_up = False  # no better score at ``patience`` looks
         self.unread: list[tuple[int, float, Tensor]] = []  # step, rate; loss, norm and metrics on the device
         self.rows: list[tuple[float, ...]] = []  # HISTORY; nan without an evaluation
         self.metrics: list[tuple[float, ...]] = []  # a row per step, a value per metric
@@ -152,9 +155,23 @@ class State:
         """
         _check_finite("development score", score, self.step)
         self.rows[-1] = (*self.rows[-1][:-1], score)
+        self.gave_up = self._gives_up()
         if score > self.best_score:
             self.best_score = score
             self.best = {name: tensor.detach().clone() for name, tensor in self.changing().items()}
+
+    def _gives_up(self) -> bool:
+        """Whether the last ``patience`` development scores are no better than one before, on any rank."""
+        if self.patience is None:
+            return False
+        scores = np.array([score for *_, score in self.rows if not np.isnan(score)])
+        looks = len(scores) - 1 - int(scores.argmax()) if len(scores) else 0
+        (gives_up,) = ranks.any_rank(looks >= self.patience)
+        return gives_up
+
+    def goes_on(self) -> bool:
+        """Whether there is another step."""
+        return self.step < self.steps and not self.gave_up
 
     def changing(self) -> Tensors:
         """The module's state without frozen weights."""
@@ -200,6 +217,9 @@ class State:
 
     def outcome(self) -> Outcome:
         """The outcome after the last step; loads the weights with the best development score into the module."""
+        if self.gave_up and ranks.rank() == 0:
+            looks = f"{self.patience} evaluations without a better development score"
+            print(f"ended after step {self.step} of {self.steps}: {looks}", file=sys.stderr)  # noqa: T201
         if self.best:
             self.module.load_state_dict(self.best, strict=False)
         for name, parameter in self.module.named_parameters():
@@ -222,13 +242,14 @@ def train(
     checkpoints: Path,
     fingerprint: str,
     shapes: Shapes = NATURAL,
+    log: Path | None = None,
 ) -> Outcome:
     """Train ``objective.module`` in place, ending with the weights of the best development score.
 
     Args:
         objective: The modules to train and their loss.
         settings: Learning rates, lengths and intervals.
-        steps: Number of optimiser steps.
+        steps: Number of optimiser steps, and length of the schedule; ``settings.patience`` may end it earlier.
         seed: Seed of dropout.
         development: The number of steps between evaluations (the last step has one, too), and the score, higher is
             better; None keeps the last weights.
@@ -236,6 +257,7 @@ def train(
             outcome.
         fingerprint: Hash of everything that the training depends on; other checkpoints are ignored.
         shapes: Multiples to which the shapes of batches are rounded up (``training.step.shapes_for``).
+        log: The job's log, beside which rows can be followed (``training.following``); None for no rows.
 
     Raises:
         TrainingError: at the first loss, gradient, development score or weight that is not finite, or if a step takes
@@ -246,9 +268,7 @@ def train(
         raise TrainingError(f"training.warmup_steps: {settings.warmup_steps} of {most} steps. Lower it.")
     state = State(objective, settings, steps)
     run = step_runner(state.update, shapes, steps)
-    # Rounding depends on the device and the compiler; the order of summation on chunks and the number of processes.
-    device = f"{kind_of(state.device)} compiled" if run.compiles else kind_of(state.device)
-    fingerprint = f"{fingerprint} {device} {ranks.world()} {settings.chunk}"
+    fingerprint = f"{fingerprint} {_rounding(state.device, run.compiles, settings.chunk)}"
     if checkpoint := load_checkpoint(checkpoints, fingerprint):
         state.resume(checkpoint)
     at_once = STEPS_READ_AT_ONCE.get(state.device.type, 1)
@@ -256,9 +276,10 @@ def train(
         _stop_requests() as stop_requested,
         _Writer(checkpoints, fingerprint, settings.checkpoint_minutes) as writer,
         progress(steps, "train", "step", initial=state.step, disable=ranks.rank() > 0) as bar,
+        following(None if ranks.rank() else log, steps, state.rows) as write_rows,
         closing(ahead(partial(host_half, objective, seed), state.device, state.step, steps)) as inputs,
     ):
-        while state.step < steps:
+        while state.goes_on():
             state.step += 1
             rate = settings.rate(state.step, steps)
             with _memory_explained(settings):
@@ -272,13 +293,20 @@ def train(
             if scored:
                 assert development
                 state.score(development[1]())
+            write_rows()
             bar.set_postfix_str(state.note(), refresh=False)
             bar.update()
-            if (stops or is_due) and state.step < steps:
+            if (stops or is_due) and state.goes_on():
                 writer.write(state.to_checkpoint())
-            if stops and state.step < steps:
+            if stops and state.goes_on():
                 raise Preempted(f"stopped after step {state.step} of {steps}; run the job again to go on")
     return state.outcome()
+
+
+def _rounding(device: torch.device, compiles: bool, chunk: int | None) -> str:
+    """Return what float32 is rounded by: device and compiler; by order of summation, chunks and number of processes."""
+    kind = f"{kind_of(device)} compiled" if compiles else kind_of(device)
+    return f"{kind} {ranks.world()} {chunk}"
 
 
 def _check_finite(name: str, value: float, step: int) -> None:

@@ -53,6 +53,7 @@ def train_in(folder: Path, dropout: float, stop: int, chunk: int | None) -> None
         development=None,
         checkpoints=folder / "checkpoints",
         fingerprint="ranks",
+        log=folder / f"rank{ranks.rank()}.log",
     )
     if ranks.rank() == 0:
         found = {f"gradient {name}": gradient for name, gradient in first.items() if name != "loss"}

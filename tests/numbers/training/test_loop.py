@@ -48,7 +48,7 @@ class Toy(Objective):
         return {name: value.clone() for name, value in self.module.state_dict().items()}
 
 
-def run(toy, folder, steps=STEPS, development=None, fingerprint="f", **changes):
+def run(toy, folder, steps=STEPS, development=None, fingerprint="f", log=None, **changes):
     values = {"learning_rate": 0.05, "weight_decay": 0.01} | changes
     return train(
         toy,
@@ -58,6 +58,7 @@ def run(toy, folder, steps=STEPS, development=None, fingerprint="f", **changes):
         development=development,
         checkpoints=folder,
         fingerprint=fingerprint,
+        log=log,
     )
 
 
@@ -243,6 +244,57 @@ def test_checkpoints_of_another_kind_of_device_or_other_chunks_are_not_used(tmp_
     run(Toy(), tmp_path, steps=1)
     run(Toy(), tmp_path, steps=1, chunk=2)
     assert len(set(names)) == 2 and all(name.startswith("f cpu") for name in names)
+
+
+# Patience
+
+SCORES = [0.1, 0.4, 0.3, 0.4, 0.2, 0.5, 0.6]
+"""After each second step; the best of the first five is the second."""
+
+
+@pytest.mark.parametrize(
+    ("patience", "last"), [(None, 14), (1, 6), (2, 8), (3, 10), (4, 14), (7, 14)], ids=str
+)
+def test_a_training_ends_after_so_many_looks_without_a_better_score(tmp_path, patience, last):
+    """An equal score is no better one; rates, and all else until then, are those of the full length."""
+    whole, toy, seen = Toy(), Toy(), []
+    expected = run(whole, tmp_path / "whole", 14, (2, scripted(whole, SCORES, seen)))
+    outcome = run(toy, tmp_path / "patient", 14, (2, scripted(toy, SCORES)), patience=patience)
+    assert outcome.history == expected.history.slice(0, last)
+    assert toy.asked == list(range(1, last + 1))
+    best = SCORES.index(max(SCORES[: last // 2]))
+    assert same(toy.weights(), seen[best])
+
+
+@pytest.mark.parametrize("stop", [3, 4, 6, 9, 10])
+def test_a_training_with_patience_that_was_killed_ends_at_the_same_step(tmp_path, stop):
+    def kill(step, loss):
+        if step == stop:
+            raise KilledError
+        return loss
+
+    whole = Toy()
+    expected = run(whole, tmp_path / "whole", 14, (2, scripted(whole, SCORES)), patience=3)
+    toy, start = Toy(kill), (stop - 1) // 4 * 4
+    with pytest.raises(KilledError):
+        run(toy, tmp_path / "killed", 14, (2, scripted(toy, SCORES)), patience=3)
+    toy = Toy()
+    outcome = run(toy, tmp_path / "killed", 14, (2, scripted(toy, SCORES[start // 2 :])), patience=3)
+    assert toy.asked == list(range(start + 1, 11))
+    assert outcome.history == expected.history and same(toy.weights(), whole.weights())
+
+
+def test_a_request_to_stop_at_the_last_look_of_patience_is_no_reason_to_go_on(tmp_path, capsys):
+    def ask(step, loss):
+        if step == 10:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return loss
+
+    toy = Toy(ask)
+    outcome = run(toy, tmp_path, 14, (2, scripted(toy, SCORES)), patience=3)
+    assert len(outcome.history) == 10
+    said = "ended after step 10 of 14: 3 evaluations without a better development score"
+    assert said in capsys.readouterr().err
 
 
 # Numbers that are none

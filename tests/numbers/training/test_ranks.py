@@ -4,6 +4,7 @@ import os
 import socket
 from functools import partial
 
+import pandas as pd
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -11,6 +12,7 @@ from safetensors.torch import load_file
 from tests import walk
 from tests.jobs import started_child
 from tests.numbers.training import rank_worker
+from tests.numbers.training.test_loop import Toy, run
 from workflow_scripts.training import ranks
 
 DROPOUTS = (0.0, 0.1)
@@ -21,22 +23,32 @@ def trained(folder, processes, dropouts=(0.1,), *, stop=0, chunk=0):
     folders = [folder / f"dropout{dropout}" for dropout in dropouts]
     for one in folders:
         walk.bert(one)
+
+    def train(_rank):
+        for one, dropout in zip(folders, dropouts, strict=True):
+            rank_worker.train_in(one, dropout, stop, chunk or None)
+
+    codes = in_ranks(train, folder, processes)
+    said = "".join((folder / f"log{rank}").read_text() for rank in range(processes))
+    assert codes == [int(bool(stop))] * processes, said
+    return None if stop else [load_file(one / "found.safetensors") for one in folders]
+
+
+def in_ranks(act, folder, processes):
+    """Exit codes of processes that do something as ranks, of whose number it is told."""
     with socket.create_server(("localhost", 0)) as free:
         port = free.getsockname()[1]
 
-    def train(rank):
+    def join(rank):
         told = {"RANK": rank, "WORLD_SIZE": processes, "MASTER_ADDR": "localhost", "MASTER_PORT": port}
         os.environ.update({name: str(value) for name, value in told.items()})
         with ranks.joined():
-            for one, dropout in zip(folders, dropouts, strict=True):
-                rank_worker.train_in(one, dropout, stop, chunk or None)
+            act(rank)
 
-    started = [started_child(partial(train, rank), folder / f"log{rank}") for rank in range(processes)]
+    started = [started_child(partial(join, rank), folder / f"log{rank}") for rank in range(processes)]
     for process in started:
         process.join()
-    said = "".join((folder / f"log{rank}").read_text() for rank in range(processes))
-    assert [process.exitcode for process in started] == [int(bool(stop))] * processes, said
-    return None if stop else [load_file(one / "found.safetensors") for one in folders]
+    return [process.exitcode for process in started]
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +83,26 @@ def test_two_processes_have_the_loss_and_the_gradients_of_the_joint_batch(one, t
         torch.testing.assert_close(two[name], one[name], rtol=close, atol=close, msg=name)
     # AdamW divides by the gradient's size, so rounding grows from step to step.
     torch.testing.assert_close(two["losses"], one["losses"], rtol=1e-3, atol=1e-3)
+
+
+def test_of_two_processes_one_writes_rows(two_in_chunks, tmp_path):
+    (left,) = trained(tmp_path, 2)
+    (table,) = tmp_path.glob("dropout0.1/*.csv")
+    rows = pd.read_csv(table)
+    assert rows["step"].to_list() == [1, 2, 3, 4, 5, 6]
+    assert rows["loss"].to_list() == pytest.approx(left["losses"].tolist())
+
+
+def test_two_processes_end_together_if_the_patience_of_one_ends(tmp_path):
+    """Scores that differ between ranks would otherwise leave one waiting for the other."""
+
+    def act(rank):
+        scores = iter([0.1, 0.2, 0.3, 0.2, 0.5, 0.6] if rank else [0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+        toy = Toy()
+        history = run(toy, tmp_path / "checkpoints", 6, (1, lambda: next(scores)), patience=1).history
+        assert len(history) == len(toy.asked) == 4
+
+    assert in_ranks(act, tmp_path, 2) == [0, 0]
 
 
 def test_a_training_by_two_processes_that_was_cut_off_ends_in_the_same_bytes(two_in_chunks, tmp_path):

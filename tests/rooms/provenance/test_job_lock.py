@@ -4,7 +4,7 @@ import os
 from functools import partial
 
 from tests.jobs import in_child
-from workflow_scripts.provenance.job import _acquire_job_lock
+from workflow_scripts.provenance.running import acquire_lock
 
 
 def test_a_second_start_is_refused_but_not_other_processes_of_a_training(tmp_path):
@@ -12,7 +12,7 @@ def test_a_second_start_is_refused_but_not_other_processes_of_a_training(tmp_pat
 
     def begin(rank):
         os.environ["RANK"] = rank
-        _acquire_job_lock()
+        acquire_lock()
 
     def hold():
         begin("0")
