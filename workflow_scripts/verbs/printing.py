@@ -10,15 +10,20 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 _PIPE_WIDTH = 240  # paths stay on one line in a file or a pipe, where nothing folds them
+_SECONDS = 5.0
+"""Between two states of an answer that is renewed."""
 _LARGE = 1000  # from here on, digits after the point say nothing
 
 Row = Mapping[str, Any]
@@ -55,6 +60,8 @@ class Answer:
     """Further entries of the verdict in --json."""
     document: Mapping[str, Any] | None = None
     """One JSON document that --json prints instead of rows."""
+    renewed: "Callable[[], Answer] | None" = None
+    """The answer at a later time, for a terminal that shows it until Ctrl-C."""
 
 
 def records(answer: Answer) -> list[dict[str, Any]]:
@@ -100,13 +107,32 @@ def give(answer: Answer, *, as_json: bool) -> int:
         return 0 if answer.good else 1
     known = sys.stdout.isatty() or "COLUMNS" in os.environ
     out = Console(width=None if known else _PIPE_WIDTH, highlight=False, markup=False, emoji=False)
-    for part in answer.parts:
-        if not isinstance(part, Rows):
-            out.print(part, soft_wrap=isinstance(part, str | Text))
-        elif rows := part.rows if part.shown is None else part.shown:
-            out.print(_table(part.name, rows), end="\n\n")
+    if answer.renewed and out.is_terminal and not out.is_dumb_terminal:
+        return _show_live(out, answer)
+    for part in _printed(answer):
+        is_table = isinstance(part, Table)
+        out.print(part, soft_wrap=isinstance(part, str | Text), end="\n\n" if is_table else "\n")
     if answer.verdict:
         out.print(answer.verdict, style="green" if answer.good else "red", soft_wrap=True)
+    return 0 if answer.good else 1
+
+
+def _printed(answer: Answer) -> Iterator[RenderableType]:
+    """Yield the parts of an answer as they are printed, without tables that have no rows to print."""
+    for part in answer.parts:
+        if not isinstance(part, Rows):
+            yield part
+        elif rows := part.rows if part.shown is None else part.shown:
+            yield _table(part.name, rows)
+
+
+def _show_live(out: Console, answer: Answer) -> int:
+    """Show an answer that is renewed until Ctrl-C; returns the exit code of the last one."""
+    with suppress(KeyboardInterrupt), Live(console=out, auto_refresh=False) as live:
+        while answer.renewed:
+            live.update(Group(*_printed(answer), answer.verdict), refresh=True)
+            time.sleep(_SECONDS)
+            answer = answer.renewed()
     return 0 if answer.good else 1
 
 

@@ -1,0 +1,176 @@
+"""Follow the running jobs of studies: step, loss, best development score, speed, and time left of trainings.
+
+In a terminal, the table is renewed every five seconds until Ctrl-C; with --once or --json, or in a pipe, it is printed
+once. It is read from files beside the jobs' logs, so it can be called on any machine that sees this folder, such as the
+login node of a cluster.
+
+A job of this machine runs as long as its process does, and has died if the process is gone before its end. A job of
+another machine counts as running as long as it writes: a training for ten times as long as it took between its rows,
+and at least two minutes, other jobs for an hour. Then it is silent, and after a day it is listed no more.
+
+Exit code 1 if a job has died or is silent.
+
+  python -m workflow_scripts watch results/demo --once
+"""
+
+import csv
+import socket
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from workflow_scripts.errors import DataError
+from workflow_scripts.provenance.running import Holder, beside, holder_of
+from workflow_scripts.verbs.printing import Answer, Row, Rows, argument
+from workflow_scripts.verbs.records import study_folder
+
+_LOGS = Path("logs")
+_QUIET_SECONDS = 3600.0
+"""Without a sign of a job of another machine that writes no rows, until it counts as silent."""
+_FEWEST_SECONDS, _GAPS = 120.0, 10
+"""Of one that writes rows, at least; and by how much longer than its longest time between rows."""
+_FORGOTTEN_SECONDS = 86400.0
+"""Without a sign of a job that has died or is silent, until it is listed no more."""
+_RECENT = 1000
+"""Rows from which the speed is taken: they cover an evaluation, and no more of what is long past."""
+
+ARGUMENTS = (
+    argument(
+        "studies", nargs="*", type=study_folder, metavar="FOLDER", help="results of a study; default: all"
+    ),
+    argument("--once", action="store_true", help="print the table once"),
+)
+
+
+class Progress(NamedTuple):
+    """State of a training by its rows."""
+
+    step: int
+    steps: int
+    loss: float
+    best_dev_score: float | None
+    per_second: float | None
+    """Steps per second over the last rows, evaluations included."""
+    gap_seconds: float
+    """Longest time between two writes of rows."""
+
+
+def answer(studies: list[Path], once: bool) -> Answer:
+    """A row for each job that runs, or that ended without an end."""
+    folders = [_LOGS / study.name for study in studies] or sorted(_LOGS.glob("*/"))
+    for folder in folders or [_LOGS]:
+        if not folder.is_dir():
+            raise DataError(
+                f"{folder}: no such folder. Call watch where snakemake runs, with a study that runs there."
+            )
+    rows = list(running(folders, socket.gethostname(), time.time()))
+    states = Counter(str(row["state"]) for row in rows)
+    listed = [f"{states[state]} {state}" for state in ("running", "silent", "died") if states[state]]
+    return Answer(
+        f"jobs: {', '.join(listed) or 'none running'}",
+        states.keys() <= {"running"},
+        [Rows("jobs", rows, [*map(_shown, rows)])],
+        renewed=None if once else lambda: answer(studies, once),
+    )
+
+
+def running(folders: Iterable[Path], here: str, now: float) -> Iterator[Row]:
+    """Yield a row for each job of studies that runs, has died or is silent.
+
+    Args:
+        folders: Of the studies' logs.
+        here: This machine.
+        now: Seconds since 1970.
+    """
+    for folder in folders:
+        for lock in sorted(folder.rglob("*.log.lock")):
+            holder = holder_of(lock)
+            if holder is None:
+                continue
+            log = lock.with_suffix("")
+            table, _ = beside(log)
+            signs = [path.stat().st_mtime for path in (lock, log, table) if path.exists()]
+            # Rows from before its start are of the job as it ran before.
+            is_own = table.exists() and table.stat().st_mtime >= holder.since.timestamp()
+            progress = read_progress(table) if is_own else None
+            quiet = now - max(signs)
+            state = _state(holder, here, quiet, progress)
+            if state == "running" or quiet < _FORGOTTEN_SECONDS:
+                yield _row(folder, log, holder.host, state, progress)
+
+
+def read_progress(table: Path) -> Progress | None:
+    """Read the rows of a training (``training.following.COLUMNS``); None if there are none yet."""
+    text = table.read_text("utf-8", "replace")
+    rows = list(csv.DictReader(text[: text.rfind("\n") + 1].splitlines()))
+    if not rows:
+        return None
+    last = rows[-1]
+    scores = [float(row["dev_score"]) for row in rows if row["dev_score"]]
+    timed = [(row["time"], 1 / float(row["steps_per_second"])) for row in rows[-_RECENT:] if row["time"]]
+    gaps = Counter[str]()
+    for written, seconds in timed:
+        gaps[written] += seconds  # type: ignore[assignment]
+    total = sum(gaps.values())
+    return Progress(
+        step=int(last["step"]),
+        steps=int(last["steps"]),
+        loss=float(last["loss"]),
+        best_dev_score=max(scores, default=None),
+        per_second=len(timed) / total if total else None,
+        gap_seconds=max(gaps.values(), default=0),
+    )
+
+
+def _state(holder: Holder, here: str, quiet: float, progress: Progress | None) -> str:
+    """Return whether a job is running, has died, or is silent."""
+    if holder.host == here:
+        return "running" if _is_job(holder.process) else "died"
+    limit = max(_FEWEST_SECONDS, _GAPS * progress.gap_seconds) if progress else _QUIET_SECONDS
+    return "running" if quiet < limit else "silent"
+
+
+def _is_job(process: int) -> bool:
+    """Whether a process of this machine is a job; the number of one that has ended may be another's now."""
+    command = Path(f"/proc/{process}/cmdline")
+    return command.exists() and b"workflow_scripts.jobs" in command.read_bytes()
+
+
+def _shown(row: Row) -> Row:
+    """Return a row as it is printed."""
+    left = row["minutes_left"]
+    return {
+        "job": f"{row['study']}/{row['rule']}/{row['job']}",  # as in the path of its log
+        "host": row["host"],
+        "state": row["state"],
+        "step": "" if row["step"] is None else f"{row['step']:,} of {row['steps']:,}",
+        "share": "" if row["share"] is None else f"{row['share']:.0%}",
+        "loss": row["loss"],
+        "best dev": row["best_dev_score"],
+        "steps/s": row["steps_per_second"],
+        "time left": "" if left is None else str(timedelta(seconds=round(60 * left))),
+    }
+
+
+def _row(folder: Path, log: Path, host: str, state: str, progress: Progress | None) -> Mapping[str, object]:
+    """Return the row of a job."""
+    rule, *job = log.relative_to(folder).with_suffix("").parts
+    step, steps, loss, best, per_second, _ = progress or (None,) * len(Progress._fields)
+    left = (steps - step) / per_second if steps and step and per_second and state == "running" else None
+    return {
+        "study": folder.name,
+        "rule": rule,
+        "job": "/".join(job),
+        "host": host,
+        "state": state,
+        "step": step,
+        "steps": steps,
+        "share": step / steps if steps and step else None,
+        "loss": loss,
+        "best_dev_score": best,
+        "steps_per_second": per_second,
+        "minutes_left": None if left is None else left / 60,
+    }
