@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor
 
-from workflow_scripts.models.dropout import keyed
+from workflow_scripts.models.dropout import dropout_keys
 from workflow_scripts.training import ranks
 from workflow_scripts.training.objective import Step
 from workflow_scripts.training.step import host_half
@@ -38,7 +38,7 @@ def found_in(
     own, keys = host_half(objective, seed, step)
     module = objective.module.train()
     module.zero_grad()
-    with keyed(keys, ranks.rank(), ranks.world()):
+    with dropout_keys(keys, ranks.rank(), ranks.world()):
         left = (loss or objective.loss)(own)
     left.loss.backward()
     ranks.average_gradients(module.parameters())

@@ -10,7 +10,7 @@ import torch
 
 from tests import material, tiny, walk
 from tests.steps import loss_of
-from workflow_scripts.models.dropout import keyed, keys_of
+from workflow_scripts.models.dropout import dropout_keys, keys_of
 from workflow_scripts.models.encoding import encode_sentences
 from workflow_scripts.training.loop import train
 from workflow_scripts.training.sampler import Sampler
@@ -130,7 +130,7 @@ def test_a_last_batch_of_two_has_the_loss_of_a_batch_of_two(folder, name):
             objective.module.zero_grad()
             assert len(sampler.rows_of(2)) == 2
         torch.manual_seed(3)
-        with keyed(keys_of(3, 2)):
+        with dropout_keys(keys_of(3, 2)):
             loss = loss_of(objective, 2)
         loss.backward()
         assert all(p.grad.isfinite().all() for p in objective.module.parameters() if p.grad is not None)

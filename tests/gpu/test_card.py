@@ -35,7 +35,7 @@ from tests.material import (
     write_encoder,
 )
 from workflow_scripts.methods import simcse
-from workflow_scripts.models.dropout import Masks, answering, keyed, keys_of
+from workflow_scripts.models.dropout import Masks, dropout_keys, keys_of, patched_dropout
 from workflow_scripts.models.encoding import encode_tokens
 from workflow_scripts.models.templates import tokenise_in
 from workflow_scripts.models.text_encoder import TokenEncoder
@@ -195,11 +195,11 @@ def test_draws_are_those_of_the_cpu_to_the_bit():
     packing, keys = Packing.of(torch.tensor([[1, 1, 1, 0], [1, 1, 1, 1]])), keys_of(1, 1)
     drawn = []
     for device in (CPU, DEVICE):
-        with keyed(onto(keys, device)):
+        with dropout_keys(onto(keys, device)):
             masks = Masks(onto(packing, device))
-        with answering(masks):
+        with patched_dropout(masks):
             slopes = F.rrelu(torch.full((2, 4, 6), -1.0, device=device), training=True)
-        first, second = masks.places(0, 2)
+        first, second = masks.sites(0, 2)
         drawn.append((masks.hidden(first, 0.1, 64), masks.attention(second, 0.1, 4), slopes))
     for one, other in zip(*drawn, strict=True):
         assert torch.equal(one, other.cpu())

@@ -281,7 +281,7 @@ def cosines_between_words(
     """
     import torch
 
-    from workflow_scripts.losses.infonce import cosine_matrix
+    from workflow_scripts.losses.infonce import cos_sim
 
     tokens = encoder.tokenizer(sentence, truncation=True, max_length=max_tokens, return_tensors="pt")
     backbone = encoder.backbone.train(False)
@@ -294,4 +294,4 @@ def cosines_between_words(
     vectors_WD = torch.stack([states_TD[own].mean(dim=0) for own in positions.values()])
     spans = [tokens.word_to_chars(0, word) for word in positions]
     names = [sentence[span.start : span.end].strip() for span in spans]
-    return names, cosine_matrix(vectors_WD, vectors_WD)
+    return names, cos_sim(vectors_WD, vectors_WD)

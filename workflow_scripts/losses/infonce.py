@@ -14,13 +14,13 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 
-def cosine_matrix(left_BD: Tensor, right_CD: Tensor) -> Tensor:
+def cos_sim(left_BD: Tensor, right_CD: Tensor) -> Tensor:
     """Cosine of every pair, shape (B, C); never in bfloat16, because a temperature of 0.05 makes its error 20 fold."""
     with torch.autocast(left_BD.device.type, enabled=False):
-        return unit(left_BD) @ unit(right_CD).T
+        return l2_normalize(left_BD) @ l2_normalize(right_CD).T
 
 
-def unit(vectors_xD: Tensor) -> Tensor:
+def l2_normalize(vectors_xD: Tensor) -> Tensor:
     """Vectors scaled to length 1, never in bfloat16."""
     exact = torch.promote_types(vectors_xD.dtype, torch.float32)
     return F.normalize(vectors_xD.to(exact), dim=-1)
@@ -28,7 +28,7 @@ def unit(vectors_xD: Tensor) -> Tensor:
 
 def infonce(anchors_BD: Tensor, positives_BD: Tensor, temperature: float) -> Tensor:
     """Mean loss of the batch, a scalar; needs at least two rows, since a single one has no negatives."""
-    logits_BB = cosine_matrix(anchors_BD, positives_BD) / temperature
+    logits_BB = cos_sim(anchors_BD, positives_BD) / temperature
     return F.cross_entropy(logits_BB, torch.arange(len(logits_BB), device=logits_BB.device))
 
 
@@ -49,8 +49,8 @@ def infonce_with_negatives(
         own_weight: log w_ii, added to the logit of a row's own hard negative; w_ij is 1 for i != j. 0 in SimCSE,
             1 in LayerAttPooler's code.
     """
-    against_positives_BB = cosine_matrix(anchors_BD, positives_BD) / temperature
-    against_negatives_BB = cosine_matrix(anchors_BD, negatives_BD) / temperature
+    against_positives_BB = cos_sim(anchors_BD, positives_BD) / temperature
+    against_negatives_BB = cos_sim(anchors_BD, negatives_BD) / temperature
     own_BB = own_weight * torch.eye(len(anchors_BD), device=anchors_BD.device)
     logits_BC = torch.cat([against_positives_BB, against_negatives_BB + own_BB], dim=1)
     return F.cross_entropy(logits_BC, torch.arange(len(logits_BC), device=logits_BC.device))

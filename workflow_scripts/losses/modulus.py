@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from workflow_scripts.losses.infonce import unit
+from workflow_scripts.losses.infonce import l2_normalize
 
 SMALLEST_COSINE = 1e-4
 """Lower bound of cosines inside the logarithm, so that the factor is at most 9.2103404.
@@ -58,7 +58,7 @@ def contrast_views(
     term of ICNCE (Eq. 12). If ``exchanged``, a single bool, is true, rows and candidates are swapped.
     """
     with torch.autocast(rows_RD.device.type, enabled=False):
-        rows_RD, candidates_RD = unit(rows_RD), unit(candidates_RD)
+        rows_RD, candidates_RD = l2_normalize(rows_RD), l2_normalize(candidates_RD)
         if exchanged is not None:
             one_RD, other_RD = rows_RD, candidates_RD
             rows_RD = torch.where(exchanged, other_RD, one_RD)

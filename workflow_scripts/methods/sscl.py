@@ -20,7 +20,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from workflow_scripts.losses.infonce import cosine_matrix
+from workflow_scripts.losses.infonce import cos_sim
 from workflow_scripts.methods import contrastive
 from workflow_scripts.methods.contrastive import build as build
 from workflow_scripts.models.backbone import hidden_states
@@ -58,7 +58,7 @@ class Objective(contrastive.Objective):
         """Mean of SimCSE's loss, and of the loss that also has all intermediate vectors as candidates, a scalar."""
         first_BD, second_BD = views_VBD[:2]
         layers_CD = views_VBD[2:].flatten(0, 1)
-        plain_BB = cosine_matrix(first_BD, second_BD) / self._temperature
-        logits_BC = torch.cat([plain_BB, cosine_matrix(first_BD, layers_CD) / self._temperature], dim=1)
+        plain_BB = cos_sim(first_BD, second_BD) / self._temperature
+        logits_BC = torch.cat([plain_BB, cos_sim(first_BD, layers_CD) / self._temperature], dim=1)
         own_B = torch.arange(len(first_BD), device=logits_BC.device)
         return (F.cross_entropy(plain_BB, own_B) + F.cross_entropy(logits_BC, own_B)) / 2

@@ -49,9 +49,9 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from workflow_scripts.losses.reduction import Threshold, deviation, reduce
 from workflow_scripts.methods import contrastive, load_method
 from workflow_scripts.models.contexts import Keys
-from workflow_scripts.models.dropout import keyed, keys_of
+from workflow_scripts.models.dropout import dropout_keys, keys_of
 from workflow_scripts.models.encoder import SentenceEncoder
-from workflow_scripts.models.packed import PLACES
+from workflow_scripts.models.packed import SITES
 from workflow_scripts.models.text_encoder import TokenEncoder
 from workflow_scripts.models.tokens import TokenBatch, onto
 from workflow_scripts.settings.methods import ThreeR as Config
@@ -170,7 +170,7 @@ class Objective(objective.Objective):
 
     def _own_keys(self, step: int) -> Keys:
         depth = max(backbone.config.num_hidden_layers for backbone in self._encoder.backbones)
-        return keys_of(self._seed, step, 4, passes=1, places=PLACES * depth)
+        return keys_of(self._seed, step, 4, passes=1, sites=SITES * depth)
 
     def _read(self, inputs: Inputs) -> tuple[Tensor, Tensor | None]:
         """The step's vectors, and those of its exemplars, if it has any."""
@@ -234,7 +234,7 @@ class Objective(objective.Objective):
 
     def _embedded(self, chunks: tuple[TokenBatch, ...], keys: Keys) -> Tensor:
         """Vectors made like those of the batch, with dropout by keys of their own."""
-        with keyed(keys):
+        with dropout_keys(keys):
             return self._placed(self.under.read(chunks))
 
     def _placed(self, vectors_xR: Tensor) -> Tensor:

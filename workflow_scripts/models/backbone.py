@@ -23,7 +23,7 @@ from workflow_scripts.data.published import (
 )
 from workflow_scripts.errors import ConfigError, DataError, Finding
 from workflow_scripts.models import TOKENISER_FILES
-from workflow_scripts.models.dropout import Masks, answering
+from workflow_scripts.models.dropout import Masks, patched_dropout
 from workflow_scripts.models.packed import FAMILIES, entry_of, packed, packs
 from workflow_scripts.models.readouts.base import Reads
 from workflow_scripts.models.tokens import TokenBatch
@@ -84,7 +84,7 @@ def hidden_states(
     if reads != "padded" and packs(backbone):
         return tuple(packed(backbone, batch.packed(), masks).states(batch.ids_BT, positions, reads))
     several = reads in ("all", "padded")
-    with answering(masks):
+    with patched_dropout(masks):
         output = backbone(
             input_ids=batch.ids_BT,
             attention_mask=attention_mask(backbone, batch),

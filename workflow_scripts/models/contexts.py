@@ -18,8 +18,8 @@ class Keys(NamedTuple):
     """Keys of a step's passes, 64 bits each, as int64; made on the host."""
 
     passes_P: Tensor
-    places_PK: Tensor
-    """A key for each place of a packed encoder at which it drops values."""
+    sites_PK: Tensor
+    """A key for each site of a packed encoder at which it drops values."""
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Draws:
 
 
 DRAWS: list[Draws] = []
-"""Of the blocks of ``dropout.keyed``."""
+"""Of the blocks of ``dropout.dropout_keys``."""
 UNPACKED: list[bool] = []
 """An entry for each block of ``packed.unpacked``."""
 COMPILING: list[bool] = []

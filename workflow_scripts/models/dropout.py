@@ -1,4 +1,4 @@
-"""Keyed dropout: masks are a function of key, pass, place, sentence, token and feature.
+"""Keyed dropout: masks are a function of key, pass, site, sentence, token and feature.
 
 A key is made from seed and step. There is no generator whose state a checkpoint would have to save. A mask does not
 depend on padding, on the packing of tokens, on the process that computes a sentence, or on whether a layer computes all
@@ -8,9 +8,10 @@ https://doi.org/10.1145/2660193.2660195), computed in PyTorch's integers, so a G
 takes a quarter of the time of PyTorch's own generator.
 
 Modules that were written for PyTorch's generator (layers of Transformers, RReLU) draw by the same keys inside
-``answering``. Keys are tensors: a replayed step reads its own keys, not those with which it was compiled or captured.
+``patched_dropout``. Keys are tensors: a replayed step reads its own keys, not those with which it was compiled or
+captured.
 
-Shape suffixes: P passes, K places, N tokens, B sentences, H heads, Q query and T key tokens, D width.
+Shape suffixes: P passes, K sites, N tokens, B sentences, H heads, Q query and T key tokens, D width.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,15 +40,15 @@ _GAMMA = 0x9E3779B97F4A7C15
 _FACTORS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1))
 
 
-def keys_of(*numbers: int, passes: int = 8, places: int = 64) -> Keys:
+def keys_of(*numbers: int, passes: int = 8, sites: int = 64) -> Keys:
     """Keys as a function of non-negative ``numbers``, such as seed and step."""
     pass_keys = [_hashed(*numbers, number) for number in range(passes)]
-    place_keys = [[_signed(_hashed(key, place)) for place in range(places)] for key in pass_keys]
-    return Keys(torch.tensor([_signed(key) for key in pass_keys]), torch.tensor(place_keys))
+    site_keys = [[_signed(_hashed(key, site)) for site in range(sites)] for key in pass_keys]
+    return Keys(torch.tensor([_signed(key) for key in pass_keys]), torch.tensor(site_keys))
 
 
 @contextmanager
-def keyed(keys: Keys, rank: int = 0, ranks: int = 1) -> Iterator[None]:
+def dropout_keys(keys: Keys, rank: int = 0, ranks: int = 1) -> Iterator[None]:
     """Draw by ``keys`` inside the block, pass after pass.
 
     Args:
@@ -66,11 +67,11 @@ def _current() -> Draws:
     """The keys of the innermost block; without one, new random keys, so that passes differ as in PyTorch's layers."""
     if DRAWS:
         return DRAWS[-1]
-    return Draws(keys_of(int(torch.randint(1 << 62, ())), passes=1, places=256))
+    return Draws(keys_of(int(torch.randint(1 << 62, ())), passes=1, sites=256))
 
 
 def with_one_draw(read: Callable[[T], Tensor]) -> Callable[[T], Tensor]:
-    """Make all calls of ``read`` draw the same random numbers, even after the block of ``keyed`` has ended.
+    """Make all calls of ``read`` draw the same random numbers, even after the block of ``dropout_keys`` has ended.
 
     All calls together count as one pass.
     """
@@ -95,18 +96,18 @@ class Masks:
         draws = _current()
         device = packing.first_B.device
         self._key = draws.keys.passes_P[draws.passes].to(device)
-        self._places_K = draws.keys.places_PK[draws.passes].to(device)
+        self._sites_K = draws.keys.sites_PK[draws.passes].to(device)
         draws.passes += 1
         self._ranks = (draws.rank, draws.ranks)
         self._packing = packing
         self._calls = 0
 
-    def places(self, first: int, count: int) -> Tensor:
-        """Keys of some consecutive places, (count)."""
-        return self._places_K[first : first + count]
+    def sites(self, first: int, count: int) -> Tensor:
+        """Keys of some consecutive sites, (count)."""
+        return self._sites_K[first : first + count]
 
     def next_call(self) -> Tensor:
-        """The key of the next random function that ``answering`` replaces."""
+        """The key of the next random function that ``patched_dropout`` replaces."""
         self._calls += 1
         return splitmix(self._key.new_full((), self._calls), self._key)
 
@@ -208,7 +209,7 @@ def _hashed(*numbers: int) -> int:
 # Random functions of PyTorch
 
 
-def answering(masks: Masks | None) -> AbstractContextManager[object]:
+def patched_dropout(masks: Masks | None) -> AbstractContextManager[object]:
     """A block in which random functions of PyTorch draw by the keys of ``masks``, if there are any."""
     return nullcontext() if masks is None else _Answering(masks)
 

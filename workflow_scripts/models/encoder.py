@@ -22,7 +22,7 @@ from workflow_scripts.models.backbone import (
     load_tokenizer,
     pooler_of,
 )
-from workflow_scripts.models.dropout import Masks, answering
+from workflow_scripts.models.dropout import Masks, patched_dropout
 from workflow_scripts.models.encoding import encode_sentences
 from workflow_scripts.models.folders import (
     HEAD_FILE,
@@ -130,7 +130,7 @@ class SentenceEncoder(TextEncoder):
         """Sentence vectors before the head, shape (B, R); ``positions_BT`` are positions other than 0, 1, 2, ..."""
         masks = Masks(batch.packed()) if self.training else None
         states = hidden_states(self.backbone, batch, self.readout.reads, positions_BT, masks)
-        with answering(masks):
+        with patched_dropout(masks):
             vectors_BR = self.readout.read(states, batch.ids_BT, batch.mask_BT)
         return vectors_BR.to(torch.promote_types(vectors_BR.dtype, torch.float32))
 

@@ -33,9 +33,9 @@ from workflow_scripts.models.tokens import Packing
 from workflow_scripts.settings.readouts import BUILT_AS_BERT
 
 T = TypeVar("T")
-PLACES = 4
-"""Places of dropout in each layer: embeddings (in the first layer only), attention weights, and both sums."""
-_ATTENTION, _PROJECTED, _FED = 0, 1, 2  # indices of a layer's own places, which begin with place 1
+SITES = 4
+"""Sites of dropout in each layer: embeddings (in the first layer only), attention weights, and both sums."""
+_ATTENTION, _PROJECTED, _FED = 0, 1, 2  # indices of a layer's own sites, which begin with site 1
 
 
 @contextmanager
@@ -164,7 +164,7 @@ class Layer(NamedTuple):
 
     module: Any
     keys_K: Tensor | None
-    """Keys of its places of dropout; None without dropout."""
+    """Keys of its sites of dropout; None without dropout."""
     bias_xxxT: Tensor
     """Added to scores: minus infinity for padding, (B, 1, 1, T), or with a bias of each head, (B, H, T, T)."""
     is_masked: bool
@@ -191,7 +191,7 @@ class PackedEncoder:
         self._layers = [
             Layer(
                 module,
-                None if masks is None else masks.places(number * PLACES + 1, PLACES - 1),
+                None if masks is None else masks.sites(number * SITES + 1, SITES - 1),
                 bias_xxxT,
                 is_masked,
             )
@@ -252,7 +252,7 @@ class PackedEncoder:
         if self._masks is None or not embeddings.dropout.p:
             return state_ND
         return state_ND * self._masks.hidden(
-            self._masks.places(0, 1)[0], embeddings.dropout.p, state_ND.shape[1]
+            self._masks.sites(0, 1)[0], embeddings.dropout.p, state_ND.shape[1]
         )
 
     def _positions(self, ids_BT: Tensor) -> Tensor:
@@ -374,13 +374,13 @@ class PackedEncoder:
         return finished_ND
 
     def _added(
-        self, layer: Layer, place: int, p: float, state_ND: Tensor, residual_ND: Tensor, first: bool
+        self, layer: Layer, site: int, p: float, state_ND: Tensor, residual_ND: Tensor, first: bool
     ) -> Tensor:
         """A state after dropout, plus the residual."""
         if layer.keys_K is None or not p:
             return residual_ND + state_ND
         assert self._masks is not None
-        factors_ND = self._masks.hidden(layer.keys_K[place], p, state_ND.shape[1], first=first)
+        factors_ND = self._masks.hidden(layer.keys_K[site], p, state_ND.shape[1], first=first)
         return torch.addcmul(residual_ND, state_ND, factors_ND)
 
 

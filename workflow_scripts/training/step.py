@@ -23,8 +23,8 @@ from transformers import PreTrainedModel
 from workflow_scripts.models.backbone import max_position_embeddings
 from workflow_scripts.models.contexts import Keys
 from workflow_scripts.models.devices import first_line, mixed_precision
-from workflow_scripts.models.dropout import Masks, answering, keyed, keys_of
-from workflow_scripts.models.packed import PLACES, can_compile, compiled, packs
+from workflow_scripts.models.dropout import Masks, dropout_keys, keys_of, patched_dropout
+from workflow_scripts.models.packed import SITES, can_compile, compiled, packs
 from workflow_scripts.models.readouts.base import ReadoutModule
 from workflow_scripts.models.text_encoder import TextEncoder
 from workflow_scripts.models.tokens import NATURAL, Packing, Shapes, TokenBatch, onto
@@ -69,9 +69,7 @@ def shapes_for(device: torch.device, module: nn.Module, chunk: int | None) -> Sh
 def host_half(objective: Objective, seed: int, step: int) -> Inputs:
     """Inputs and keys of a step, on the host."""
     passes = objective.passes + draws_outside(objective.module)
-    return objective.inputs(step), keys_of(
-        seed, step, passes=passes, places=PLACES * _depth(objective.module)
-    )
+    return objective.inputs(step), keys_of(seed, step, passes=passes, sites=SITES * _depth(objective.module))
 
 
 @lru_cache(maxsize=1)  # called at every step
@@ -161,8 +159,8 @@ class Update:
         own, keys = inputs
         self.optimiser.zero_grad(set_to_none=True)
         with (
-            keyed(keys, ranks.rank(), ranks.world()),
-            answering(Masks(self._outside) if self._outside else None),
+            dropout_keys(keys, ranks.rank(), ranks.world()),
+            patched_dropout(Masks(self._outside) if self._outside else None),
             mixed_precision(self.settings.precision, self.device),
         ):
             step = self.objective.loss(own)

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workflow_scripts.losses.infonce import cosine_matrix, infonce, infonce_with_negatives
+from workflow_scripts.losses.infonce import cos_sim, infonce, infonce_with_negatives
 
 
 def triples(rows=5, width=7, seed=0):
@@ -73,13 +73,13 @@ def test_it_equals_multiple_negatives_ranking_loss_and_so_do_its_gradients(tempe
 def test_cosines_are_never_products_in_bfloat16():
     """A temperature of 0.05 multiplies their error by 20."""
     first, second = views(rows=8, width=64).float()
-    exact = cosine_matrix(first, second)
-    short = cosine_matrix(first.bfloat16(), second.bfloat16())
+    exact = cos_sim(first, second)
+    short = cos_sim(first.bfloat16(), second.bfloat16())
     with torch.autocast("cpu", torch.bfloat16):
-        within = cosine_matrix(first, second)
+        within = cos_sim(first, second)
     assert within.dtype == short.dtype == torch.float32
     assert torch.equal(within, exact)
-    assert torch.equal(short, cosine_matrix(first.bfloat16().float(), second.bfloat16().float()))
+    assert torch.equal(short, cos_sim(first.bfloat16().float(), second.bfloat16().float()))
 
 
 # With hard negatives

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workflow_scripts.losses.infonce import cosine_matrix
+from workflow_scripts.losses.infonce import cos_sim
 from workflow_scripts.losses.modulus import contrast_views, modulus_constraint, modulus_distance
 
 
@@ -81,7 +81,7 @@ def test_orthogonal_perfect_pairs():
 def test_the_contrast_of_views_written_out():
     """Eqs. 11 and 12 with 2B - 1 candidates, row by row: the other way round (O-46), another loss."""
     rows, candidates = torch.randn(6, 5).double(), torch.randn(6, 5).double()
-    cosines = cosine_matrix(rows, candidates).tolist()
+    cosines = cos_sim(rows, candidates).tolist()
     total = 0.0
     for i in range(6):
         weights = {j: math.exp(cosines[i][j] / 0.3) for j in range(6) if j != i}

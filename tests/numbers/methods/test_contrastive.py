@@ -8,7 +8,7 @@ import torch.nn.functional as F  # noqa: N812
 from tests import tiny
 from tests.steps import loss_of, views_of
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.losses.infonce import cosine_matrix, infonce, infonce_with_negatives
+from workflow_scripts.losses.infonce import cos_sim, infonce, infonce_with_negatives
 from workflow_scripts.methods import load_method
 from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.settings.methods import read_method
@@ -65,7 +65,7 @@ def test_without_dropout_both_views_are_one_whose_order_does_not_matter(tiny_mod
     """O-20: positive cosine 1, and the loss is that of the vectors against themselves."""
     objective = make(tiny_models[kind], "simcse", pooler=pooler, dropout=0.0)
     first, second = objective.encoder.project(views_of(objective, 1))
-    torch.testing.assert_close(cosine_matrix(first, second).diagonal(), torch.ones(8), rtol=0, atol=1e-6)
+    torch.testing.assert_close(cos_sim(first, second).diagonal(), torch.ones(8), rtol=0, atol=1e-6)
     loss = loss_of(objective, 1).item()
     assert loss == pytest.approx(infonce(first, first, 0.05).item(), rel=1e-4, abs=1e-6)
     turned = make(tiny_models[kind], "simcse", rows=[3, 0, 7, 1, 6, 2, 5, 4], pooler=pooler, dropout=0.0)

@@ -7,7 +7,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import nn
 
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.models.dropout import Masks, answering, keyed, keys_of, splitmix
+from workflow_scripts.models.dropout import Masks, dropout_keys, keys_of, patched_dropout, splitmix
 from workflow_scripts.models.tokens import Packing
 
 P = 0.1
@@ -18,17 +18,17 @@ def packing_of(*lengths, width=None):
     return Packing.of((column < torch.tensor(lengths)[:, None]).long())
 
 
-def hidden(masks, place, *size, **first):
-    return masks.hidden(masks.places(place, 1)[0], *size, **first)
+def hidden(masks, site, *size, **first):
+    return masks.hidden(masks.sites(site, 1)[0], *size, **first)
 
 
-def attention(masks, place, *size, **first):
-    return masks.attention(masks.places(place, 1)[0], *size, **first)
+def attention(masks, site, *size, **first):
+    return masks.attention(masks.sites(site, 1)[0], *size, **first)
 
 
-def drawn(place=2, key=(7, 1), packing=None, size=384, p=P, **process):
-    with keyed(keys_of(*key), **process):
-        return hidden(Masks(packing or packing_of(*[20] * 100)), place, p, size)
+def drawn(site=2, key=(7, 1), packing=None, size=384, p=P, **process):
+    with dropout_keys(keys_of(*key), **process):
+        return hidden(Masks(packing or packing_of(*[20] * 100)), site, p, size)
 
 
 def dropped(factors):
@@ -60,7 +60,7 @@ def test_the_law_is_that_of_dropout(p):
 
 @pytest.mark.parametrize(
     "other",
-    [{"place": 3}, {"key": (7, 2)}, {"key": (8, 1)}, {"key": (7, 1, 0)}],
+    [{"site": 3}, {"key": (7, 2)}, {"key": (8, 1)}, {"key": (7, 1, 0)}],
     ids=["layer", "step", "seed", "length"],
 )
 def test_masks_of_other_steps_layers_and_seeds_are_independent(other):
@@ -83,9 +83,9 @@ def test_neighbours_are_independent():
 
 def test_passes_of_a_step_differ_and_a_step_repeats_itself():
     packing = packing_of(5, 3)
-    with keyed(keys_of(1, 2)):
+    with dropout_keys(keys_of(1, 2)):
         first, second = (hidden(Masks(packing), 0, P, 64) for _ in range(2))
-    with keyed(keys_of(1, 2)):
+    with dropout_keys(keys_of(1, 2)):
         again = hidden(Masks(packing), 0, P, 64)
     assert torch.equal(first, again)
     assert not torch.equal(first, second)
@@ -95,9 +95,9 @@ def test_a_mask_depends_on_its_sentence_and_token_and_not_on_padding():
     short, padded = (drawn(packing=packing_of(5, 3, 7, width=width)) for width in (7, 12))
     assert torch.equal(short, padded)
     assert torch.equal(short[:5], drawn(packing=packing_of(5)))
-    with keyed(keys_of(7, 1)):
+    with dropout_keys(keys_of(7, 1)):
         narrow = attention(Masks(packing_of(5, 3, 7)), 1, P, 4)
-    with keyed(keys_of(7, 1)):
+    with dropout_keys(keys_of(7, 1)):
         wide = attention(Masks(packing_of(5, 3, 7, width=12)), 1, P, 4)
     assert narrow.shape == (3, 4, 7, 7)
     assert torch.equal(narrow, wide[:, :, :7, :7])
@@ -107,7 +107,7 @@ def test_first_tokens_drop_what_they_drop_among_all_tokens():
     packing = packing_of(5, 3, 7)
     whole, first = [], []
     for found, alone in ((whole, False), (first, True)):
-        with keyed(keys_of(7, 1)):
+        with dropout_keys(keys_of(7, 1)):
             masks = Masks(packing)
         found += [hidden(masks, 2, P, 64, first=alone), attention(masks, 1, P, 4, first=alone)]
     assert torch.equal(whole[0][packing.first_B], first[0])
@@ -144,10 +144,10 @@ def test_functions_of_pytorch_draw_by_key_pass_call_and_process(draw):
     def found(*key, passes=1, calls=1, **process):
         torch.manual_seed(next(seeds))
         before = torch.random.get_rng_state()
-        with keyed(keys_of(*key), **process):
+        with dropout_keys(keys_of(*key), **process):
             for _ in range(passes):
                 masks = Masks(packing_of(5, 3, 7))
-            with answering(masks):
+            with patched_dropout(masks):
                 for _ in range(calls):
                     values = draw()
         assert torch.equal(torch.random.get_rng_state(), before)
@@ -173,7 +173,7 @@ def test_attention_that_drops_is_attention_where_the_weights_are_kept():
         {"scale": 0.7},
     ):
         expected = F.scaled_dot_product_attention(query, key, value, **options, enable_gqa=True)
-        with keyed(keys_of(1)), answering(Masks(packing_of(5, 3, 7))):
+        with dropout_keys(keys_of(1)), patched_dropout(Masks(packing_of(5, 3, 7))):
             found = F.scaled_dot_product_attention(
                 query, key, value, **options, dropout_p=2**-32, enable_gqa=True
             )
@@ -182,7 +182,7 @@ def test_attention_that_drops_is_attention_where_the_weights_are_kept():
 
 def test_slopes_are_uniform_where_values_are_negative_and_padding_changes_none():
     def slopes(width):
-        with keyed(keys_of(3)), answering(Masks(packing_of(*[7] * 200, width=width))):
+        with dropout_keys(keys_of(3)), patched_dropout(Masks(packing_of(*[7] * 200, width=width))):
             return -nn.RReLU()(-torch.ones(200, width, 64))[:, :7]
 
     found = slopes(7)
@@ -190,14 +190,14 @@ def test_slopes_are_uniform_where_values_are_negative_and_padding_changes_none()
     assert 1 / 8 <= found.min() < 0.126 and 0.332 < found.max() < 1 / 3
     error = (1 / 3 - 1 / 8) / (12 * found.numel()) ** 0.5
     assert abs(found.double().mean().item() - (1 / 8 + 1 / 3) / 2) < 4 * error
-    with keyed(keys_of(3)), answering(Masks(packing_of(7))):
+    with dropout_keys(keys_of(3)), patched_dropout(Masks(packing_of(7))):
         assert torch.equal(nn.RReLU()(torch.ones(1, 7, 64)), torch.ones(1, 7, 64))
 
 
 def test_what_no_key_decides_is_refused():
     with (
-        keyed(keys_of(3)),
-        answering(Masks(packing_of(7))),
+        dropout_keys(keys_of(3)),
+        patched_dropout(Masks(packing_of(7))),
         pytest.raises(ConfigError, match="draws by rand,"),
     ):
         torch.rand(3)

@@ -10,7 +10,7 @@ from transformers import ElectraConfig, ElectraModel
 
 from tests import tiny
 from workflow_scripts.models.backbone import hidden_states, load_backbone, load_tokenizer
-from workflow_scripts.models.dropout import keyed, keys_of
+from workflow_scripts.models.dropout import dropout_keys, keys_of
 from workflow_scripts.models.packed import FAMILIES, packed, packs
 from workflow_scripts.models.tokens import TokenBatch, tokenise
 from workflow_scripts.settings.readouts import BUILT_AS_BERT
@@ -101,7 +101,7 @@ def test_dropout_acts_where_the_stock_model_drops(tiny_models, kind):
     for place in drops:
         for one in drops:
             setattr(*one, 1 - 2**-24 if one is place else 0.0)
-        with torch.no_grad(), keyed(keys_of(1, 1)):
+        with torch.no_grad(), dropout_keys(keys_of(1, 1)):
             found = hidden_states(backbone, batch, "last")[0]
             expected = stock_states(backbone, batch)[-1]
         token = batch.mask_BT.bool()
@@ -114,7 +114,7 @@ def test_a_last_layer_for_the_first_token_alone_trains_as_a_whole_one(folder, ba
     losses, gradients = [], []
     for reads in ("last", "first"):
         backbone.zero_grad()
-        with keyed(keys_of(3, 4)):
+        with dropout_keys(keys_of(3, 4)):
             first_BD = hidden_states(backbone, batch, reads)[0][:, 0]
         loss = (first_BD * torch.linspace(-1, 1, first_BD.shape[1])).pow(2).sum()
         loss.backward()
@@ -134,7 +134,7 @@ def test_under_dropout_a_sentence_does_not_depend_on_padding_or_on_what_else_is_
     found = []
     chunk = [*batch.chunks(2)][1]
     for one in (batch, longer, alone, chunk):
-        with torch.no_grad(), keyed(keys_of(3, 4)):
+        with torch.no_grad(), dropout_keys(keys_of(3, 4)):
             found.append(hidden_states(backbone, one, "first")[0])
     torch.testing.assert_close(found[0], found[1], rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(found[0][:1], found[2], rtol=1e-5, atol=1e-5)

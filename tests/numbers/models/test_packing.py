@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from workflow_scripts.models.dropout import Masks, keyed, keys_of
+from workflow_scripts.models.dropout import Masks, dropout_keys, keys_of
 from workflow_scripts.models.tokens import Packing, TokenBatch
 
 LENGTHS = [3, 1, 5, 2]
@@ -52,7 +52,7 @@ def test_gradients_are_moved_back_and_padding_has_none():
 
 
 def hidden(masks, *size):
-    return masks.hidden(masks.places(0, 1)[0], *size)
+    return masks.hidden(masks.sites(0, 1)[0], *size)
 
 
 def test_sentences_that_every_process_has_follow_a_processs_own():
@@ -62,13 +62,13 @@ def test_sentences_that_every_process_has_follow_a_processs_own():
     assert both.ids_BT.tolist() == [[5, 6, 7, 9], [5, 8, 6, 7], [5, 7, 0, 0]]
     assert both.mask_BT.sum(dim=1).tolist() == [3, 4, 2]
     packing = Packing.of(both.mask_BT, own=1)
-    with keyed(keys_of(1, 1), rank=1, ranks=2):
+    with dropout_keys(keys_of(1, 1), rank=1, ranks=2):
         here = hidden(Masks(packing), 0.5, 64)
-    with keyed(keys_of(1, 1), rank=0, ranks=2):
+    with dropout_keys(keys_of(1, 1), rank=0, ranks=2):
         there = hidden(Masks(packing), 0.5, 64)
-    with keyed(keys_of(1, 1), rank=1, ranks=2):
+    with dropout_keys(keys_of(1, 1), rank=1, ranks=2):
         alone = hidden(Masks(own.packed()), 0.5, 64)
     assert torch.equal(here[:3], alone) and not torch.equal(here[:3], there[:3])
-    with keyed(keys_of(1, 1), rank=0, ranks=2):
+    with dropout_keys(keys_of(1, 1), rank=0, ranks=2):
         behind_two = hidden(Masks(Packing.of(mask_of([2, 1, 4, 2]), own=2)), 0.5, 64)
     assert torch.equal(here[3:], there[3:]) and torch.equal(here[3:], behind_two[3:])

@@ -5,7 +5,7 @@ import torch
 
 from tests import material, walk
 from tests.steps import step_of
-from workflow_scripts.models.dropout import keyed, keys_of
+from workflow_scripts.models.dropout import dropout_keys, keys_of
 from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.settings.methods import read_method
 from workflow_scripts.training.chunks import in_chunks
@@ -33,7 +33,7 @@ def found(folder, block, chunk):
         block, walk.bert(folder).parent, walk.SIZE, walk.CPU, walk.ROWS, chunk=chunk
     ).objective
     module = objective.module.double().train()
-    with keyed(keys_of(1, 1)):
+    with dropout_keys(keys_of(1, 1)):
         loss, metrics = step_of(objective, 1)
     loss.backward()
     values = {name: p.grad for name, p in module.named_parameters() if p.grad is not None}

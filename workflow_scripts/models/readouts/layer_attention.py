@@ -56,9 +56,9 @@ class Readout(ReadoutModule):
         with torch.autocast(mask_BT.device.type, enabled=False):
             parts = [self.fixed_vector(name, hidden_states, mask_BT) for name in self.fixed]
             if self.sides is not None:
-                asking_BLD, answering_BLD = self.layers(hidden_states, mask_BT)
+                query_states_BLD, key_states_BLD = self.layers(hidden_states, mask_BT)
                 kind = self.query.weight.dtype
-                parts.append(self.attended(asking_BLD.to(kind), answering_BLD.to(kind)))
+                parts.append(self.attended(query_states_BLD.to(kind), key_states_BLD.to(kind)))
             return torch.cat(parts, dim=-1)
 
     def fixed_vector(self, name: str, hidden_states: Sequence[Tensor], mask_BT: Tensor) -> Tensor:
@@ -73,28 +73,28 @@ class Readout(ReadoutModule):
         vectors = {kind: pooled(kind, hidden_states[self.lowest :], mask_BT) for kind in set(self.sides)}
         return [vectors[kind] for kind in self.sides]
 
-    def attended(self, asking_BLD: Tensor, answering_BLD: Tensor) -> Tensor:
+    def attended(self, query_states_BLD: Tensor, key_states_BLD: Tensor) -> Tensor:
         """The attended vector h^L, shape (B, D)."""
         if self.draws_per_query and self.training:
-            return self._attended_per_query(asking_BLD, answering_BLD)
-        values_BLD = self.activation(self.value(answering_BLD))
-        alpha_BLL = self.attention(asking_BLD, answering_BLD)
+            return self._attended_per_query(query_states_BLD, key_states_BLD)
+        values_BLD = self.activation(self.value(key_states_BLD))
+        alpha_BLL = self.attention(query_states_BLD, key_states_BLD)
         return torch.einsum("bij,bjd->bd", alpha_BLL, values_BLD) / alpha_BLL.shape[1]
 
-    def _attended_per_query(self, asking_BLD: Tensor, answering_BLD: Tensor) -> Tensor:
+    def _attended_per_query(self, query_states_BLD: Tensor, key_states_BLD: Tensor) -> Tensor:
         """h^L, with random slopes of RReLU for the keys and values of each query."""
-        layers = asking_BLD.shape[1]
-        queries_BLD = self.activation(self.query(asking_BLD))
+        layers = query_states_BLD.shape[1]
+        queries_BLD = self.activation(self.query(query_states_BLD))
         per_query = (-1, layers, -1, -1)
-        keys_BLLD = self.activation(self.key(answering_BLD).unsqueeze(1).expand(per_query))
-        values_BLLD = self.activation(self.value(answering_BLD).unsqueeze(1).expand(per_query))
+        keys_BLLD = self.activation(self.key(key_states_BLD).unsqueeze(1).expand(per_query))
+        values_BLLD = self.activation(self.value(key_states_BLD).unsqueeze(1).expand(per_query))
         alpha_BLL = self._weighed(torch.einsum("bid,bijd->bij", queries_BLD, keys_BLLD))
         return torch.einsum("bij,bijd->bd", alpha_BLL, values_BLLD) / layers
 
-    def attention(self, asking_BLD: Tensor, answering_BLD: Tensor) -> Tensor:
+    def attention(self, query_states_BLD: Tensor, key_states_BLD: Tensor) -> Tensor:
         """Attention weights alpha, shape (B, L, L), a row for each query's layer."""
-        queries_BLD = self.activation(self.query(asking_BLD))
-        keys_BLD = self.activation(self.key(answering_BLD))
+        queries_BLD = self.activation(self.query(query_states_BLD))
+        keys_BLD = self.activation(self.key(key_states_BLD))
         return self._weighed(queries_BLD @ keys_BLD.transpose(1, 2))
 
     def _weighed(self, scores_BLL: Tensor) -> Tensor:

@@ -187,6 +187,11 @@ def test_the_nine_poolings_of_table_2():
         torch.testing.assert_close(make(pooling=name).read(hidden, *BATCH[:2]), expected)
     simcse = make(pooling="avg_first_last", first_state=1).read(hidden, *BATCH[:2])
     torch.testing.assert_close(simcse, (avg[:, 1] + avg[:, -1]) / 2)
-    for name, (asking, answering) in {"attention_cls": (cls, cls), "attention_avg": (avg, avg)}.items():
+    for name, (query_states, key_states) in {
+        "attention_cls": (cls, cls),
+        "attention_avg": (avg, avg),
+    }.items():
         readout = make(pooling=name)
-        torch.testing.assert_close(readout.read(hidden, *BATCH[:2]), readout.attended(asking, answering))
+        torch.testing.assert_close(
+            readout.read(hidden, *BATCH[:2]), readout.attended(query_states, key_states)
+        )
