@@ -35,6 +35,8 @@ rule make_table:
         table="<results>/tables/{experiment}.parquet",
     log:
         "<logs>/make_table/{experiment}.log",
+    benchmark:
+        "<benchmarks>/make_table/{experiment}.tsv"
     localrule: True
     resources:
         **job_resources(gigabytes=2, minutes=10),
@@ -65,6 +67,8 @@ rule tabulate_times:
         table="<benchmarks>/tabulate_times/{experiment}.parquet",
     log:
         "<logs>/tabulate_times/{experiment}.log",
+    benchmark:
+        "<benchmarks>/tabulate_times/{experiment}.tsv"
     localrule: True
     resources:
         **job_resources(gigabytes=2, minutes=10),
@@ -92,6 +96,8 @@ rule tabulate_extraction:
         cells="<results>/tables/{table}.parquet",
     log:
         "<logs>/tabulate_extraction/{table}.log",
+    benchmark:
+        "<benchmarks>/tabulate_extraction/{table}.tsv"
     localrule: True
     resources:
         **job_resources(gigabytes=4, minutes=10),
@@ -120,6 +126,8 @@ rule describe_datasets:
         cells="<results>/tables/{statistics}.parquet",
     log:
         "<logs>/describe_datasets/{statistics}.log",
+    benchmark:
+        "<benchmarks>/describe_datasets/{statistics}.tsv"
     resources:
         **job_resources(gigabytes=4, minutes=15),
     params:
@@ -145,6 +153,8 @@ rule judge_claims:
         verdicts="<results>/claims.parquet",
     log:
         "<logs>/judge_claims/claims.log",
+    benchmark:
+        "<benchmarks>/judge_claims/claims.tsv"
     localrule: True
     resources:
         **job_resources(gigabytes=4, minutes=10),
@@ -207,6 +217,8 @@ rule write_report:
         report="<results>/report.html",
     log:
         "<logs>/write_report/report.log",
+    benchmark:
+        "<benchmarks>/write_report/report.tsv"
     localrule: True
     resources:
         **job_resources(gigabytes=4, minutes=10),

@@ -19,6 +19,8 @@ rule write_model_card:
         card="<results>/runs/{run}/seed{seed}/README.md",
     log:
         "<logs>/write_model_card/{run}/seed{seed}.log",
+    benchmark:
+        "<benchmarks>/write_model_card/{run}/seed{seed}.tsv"
     localrule: True
     resources:
         **job_resources(gigabytes=2, minutes=10),

@@ -1,7 +1,6 @@
-"""Estimates for the jobs that are left of a study: GPU hours of trainings, disk, and requests to services.
+"""Estimates for the jobs that are left of a study: disk, and requests to services (times: ``verbs.timing``).
 
-Rows come from the contracts of datasets, steps from the settings of trainings. An unknown number is NaN here and empty
-where it is printed.
+Rows come from the contracts of datasets. An unknown number is NaN here and empty where it is printed.
 """
 
 import math
@@ -16,55 +15,24 @@ from workflow_scripts.errors import DataError, Finding
 from workflow_scripts.graph.development import rows_at_most
 from workflow_scripts.graph.encoders import folders_of
 from workflow_scripts.graph.gaps import by_reason, unpinned
+from workflow_scripts.graph.lengths import corpus_rows, encoder_of, translated
 from workflow_scripts.graph.needs import added_to
 from workflow_scripts.graph.slices import get_path
 from workflow_scripts.graph.study import Study
 from workflow_scripts.provenance.artefacts import RECORD_FILE
 from workflow_scripts.settings.apis import ApertiumBlock, LlmBlock
-from workflow_scripts.settings.corpora import RoundTrip, RoundTripCorpus
-from workflow_scripts.settings.encoders import AdaptedEncoder
+from workflow_scripts.settings.corpora import RoundTripCorpus
 from workflow_scripts.settings.sources import FileSource, HubEncoder
 from workflow_scripts.settings.study import Configuration
-from workflow_scripts.settings.training import Training
 from workflow_scripts.verbs.plan import PlannedJob
 from workflow_scripts.verbs.printing import Row
 
-STEP_MILLISECONDS = {"base": (18.5, 12.2), "large": (math.nan, math.nan), "huge": (math.nan, math.nan)}
-"""A captured step of SimCSE by the size of the encoder, with layers as they are, and compiled.
-
-It has 64 sentences of up to 32 tokens, in bfloat16. Measured with a prototype on one H200 with 16 slow host cores on 26
-November 2026 (docs/cluster.md). Other methods take up to 3.4 times as long (docs/laboratory.md); evaluations on the
-development set take a tenth more.
-"""
-COMPILED_FROM = 5_000
-"""Steps of 64 sentences, read twice, from which a training compiles its layers (``training.step``)."""
-_SENTENCES = 64
 GIGABYTES = {"base": 0.44, "large": 1.4, "huge": 27.0}
 """Weights of encoders that are not on this machine, in float32: 110 million parameters, 350 million, 6.7 billion."""
 _JOB_GIGABYTES = {"average_tokens": 1.0, "fit_wikitext": 0.14}
 _TEACHER_BYTES = 9480  # of a sentence: two to six vectors of 768 floats
 _TOKENS, _CHARACTERS = 32, 4  # tokens of a sentence in a prompt, and characters of a token
 _DAY = 86_400
-
-
-def corpus_rows(settings: Configuration, corpus: str) -> float:
-    """The number of sentences in a corpus, by contracts and limits."""
-    block = settings.corpora[corpus]
-    if isinstance(block, RoundTripCorpus):
-        return _translated(settings, block.round_trip) * (2 if block.round_trip.form == "expanded" else 1)
-    rows = _promised(settings, block.dataset) - block.dev_sentences
-    added = _promised(settings, block.also) if block.also else 0
-    return min(rows, block.max_sentences or math.inf) + added
-
-
-def _translated(settings: Configuration, trip: RoundTrip) -> float:
-    """The number of sentences that a round trip translates."""
-    return min(corpus_rows(settings, trip.corpus), trip.max_sentences or math.inf)
-
-
-def _promised(settings: Configuration, dataset: str) -> float:
-    contract = settings.datasets[dataset].contract
-    return contract.rows or (contract.min_rows if "min_rows" in contract.model_fields_set else math.nan)
 
 
 def most_rows(settings: Configuration, corpus: str, data_root: Path | None = None) -> float:
@@ -84,70 +52,13 @@ def most_rows(settings: Configuration, corpus: str, data_root: Path | None = Non
     return min(rows, block.max_sentences or math.inf) + 2 * pairs
 
 
-# GPU hours
-
-
-def gpu_hours(study: Study, jobs: Iterable[PlannedJob]) -> list[Row]:
-    """Trainings by size of encoder: steps, and hours if each takes a step of SimCSE on an encoder of that size."""
-    found: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for job in jobs:
-        if is_training(job):
-            sizes = {study.settings.fetched(part).size for part in study.encoders[_encoder(study, job)].parts}
-            found[max(sizes, key=[*GIGABYTES].index)].append(_steps(study, job))
-    return [_hours(size, found[size]) for size in STEP_MILLISECONDS if size in found]
-
-
-def _hours(size: str, trainings: Sequence[tuple[float, float]]) -> Row:
-    """The row of an encoder's size, from the steps of each training, and their number if each had 64 sentences."""
-    plain, compiled = STEP_MILLISECONDS[size]
-    milliseconds = sum(as_64 * (compiled if as_64 >= COMPILED_FROM else plain) for _, as_64 in trainings)
-    as_64 = sum(as_64 for _, as_64 in trainings)
-    return {
-        "size of encoder": size,
-        "trainings": len(trainings),
-        "steps": _known(sum(steps for steps, _ in trainings)),
-        "ms a step of 64": _known(milliseconds / as_64) if as_64 else None,
-        "GPU hours": _known(milliseconds / 3.6e6),
-    }
-
-
-def _encoder(study: Study, job: PlannedJob) -> str:
-    """The encoder that a job makes, trains or computes with."""
-    run = study.runs.get(job.wildcards.get("run", ""))
-    named: str = run.encoder if run else job.wildcards.get("encoder", job.wildcards.get("teacher", ""))
-    return named
-
-
-def is_training(job: PlannedJob) -> bool:
-    """Return whether a job trains an encoder."""
-    return "training" in job.settings or "adapt" in job.settings
-
-
-def training_of(study: Study, job: PlannedJob) -> tuple[str, Training]:
-    """Return the corpus and the settings of a training."""
-    if "adapt" in job.settings:
-        encoder = study.encoders[job.wildcards["encoder"]]
-        assert isinstance(encoder.block, AdaptedEncoder)
-        return encoder.block.adapt.corpus, encoder.training
-    run = study.runs[job.wildcards["run"]]
-    return str(run.corpus), run.training
-
-
-def _steps(study: Study, job: PlannedJob) -> tuple[float, float]:
-    """The steps of a training, and its number of steps if each had 64 sentences."""
-    corpus, training = training_of(study, job)
-    rows = corpus_rows(study.settings, corpus)
-    steps = training.max_steps or (training.epochs or 0) * rows // training.batch_size
-    return steps, steps * training.batch_size / _SENTENCES
-
-
 # Disk
 
 
 def gigabytes(study: Study, job: PlannedJob) -> float:
     """Disk that a job's outputs take, without texts and scores."""
-    if any(Path(output).name == RECORD_FILE for output in job.outputs) and _encoder(study, job):
-        return sum(_weights(study, part) for part in study.encoders[_encoder(study, job)].parts)
+    if any(Path(output).name == RECORD_FILE for output in job.outputs) and encoder_of(study, job.wildcards):
+        return sum(_weights(study, part) for part in study.encoders[encoder_of(study, job.wildcards)].parts)
     if "teacher" in job.settings:
         rows = corpus_rows(study.settings, job.wildcards["corpus"])
         return 0 if math.isnan(rows) else rows * _TEACHER_BYTES / 1e9
@@ -178,7 +89,7 @@ def requests(settings: Configuration, jobs: Iterable[PlannedJob]) -> list[Row]:
         elif job.outside.startswith("translators."):
             trip = settings.round_trip_behind(job.wildcards["corpus"])
             block = settings.translators[trip.translator]
-            rows = _translated(settings, trip) / settings.round_trip.shards
+            rows = translated(settings, trip) / settings.round_trip.shards
             at_once = block.batch_sentences if isinstance(block, ApertiumBlock) else 1
             sent = 2 * rows / at_once  # there and back
             asked[f"translators.{trip.translator}"].append((sent, sent, 0))

@@ -45,6 +45,9 @@ class PlannedJob(NamedTuple):
     """The block that names what it needs from outside; empty if it needs nothing."""
     call: str = ""
     """The JSON that its entry script reads."""
+    benchmark: str = ""
+    """The file in which Snakemake notes its time; empty if its rule has none."""
+    threads: int = 1
 
 
 def writer(makers: Mapping[str, PlannedJob], record: Record) -> PlannedJob | None:
@@ -227,4 +230,6 @@ def _jobs(logged: Iterable[Any]) -> Iterator[PlannedJob]:
                 packages=call["packages"],
                 outside=call["outside"],
                 call=found[2],
+                benchmark=record.benchmark or "",
+                threads=record.threads,
             )

@@ -6,10 +6,12 @@ space, and whether a training asks for more GPUs than this machine has, or for a
 unless --offline leaves that out. A failed check is a red line that ends with a remedy. Encoders at no revision of the
 Hub have to be pinned before they are fetched; a line PIN has the YAML that does.
 
-The tables have jobs by rule, GPU hours of trainings (steps times the milliseconds that a step of SimCSE took), disk,
-requests with days at a service's limits and dollars at its prices, the place that each dataset and encoder would be
-read from, and gaps: what is optional and cannot be had, with the runs whose rows stay empty for it. An empty cell is an
-unknown number.
+The tables have the time of the jobs of each rule and of all, with the sources of the numbers: what finished jobs of the
+same kind took here (Snakemake's benchmark files), or else steps that --measure has timed, or else, for trainings that
+get a GPU, steps on the GPU of docs/cluster.md. Work that the cache spares counts as work, and waiting in a queue does
+not count. Then there are memory, limits of time and disk by rule, requests with days at a service's limits and dollars
+at its prices, the place that each dataset and encoder would be read from, and gaps: what is optional and cannot be had,
+with the runs whose rows stay empty for it. An empty cell is an unknown number.
 
 Exit code 1 if a check fails.
 
@@ -19,10 +21,13 @@ Exit code 1 if a check fails.
 import contextlib
 import io
 import math
+import os
 import re
 import shlex
 import shutil
 import subprocess
+import time
+from argparse import ArgumentTypeError
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from heapq import nlargest
@@ -40,6 +45,7 @@ from workflow_scripts.apis.translators import Direction, make_translator
 from workflow_scripts.errors import ConfigError, Finding, SemblanceError
 from workflow_scripts.graph.checks import open_study
 from workflow_scripts.graph.configuration import placed, read_yaml
+from workflow_scripts.graph.lengths import is_training, training_of
 from workflow_scripts.graph.needs import made_by, need_findings
 from workflow_scripts.graph.study import Study
 from workflow_scripts.provenance import cards
@@ -47,38 +53,75 @@ from workflow_scripts.provenance.closure import ROOT, installed
 from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.encoders import AdaptedEncoder
 from workflow_scripts.settings.study import Configuration, layers_of
-from workflow_scripts.verbs import estimate
+from workflow_scripts.verbs import estimate, timing
 from workflow_scripts.verbs.plan import CONFIGURATION, TARGETS, PlannedJob, given_call, planned, whole_config
 from workflow_scripts.verbs.printing import Answer, Rows, argument
 
 Check = tuple[bool, str]
 """Whether something is in order, and a line about it."""
 SENTENCE = "The river rose after the rain."
+UNLIMITED = 10_000
+"""Jobs in a queue whose profile limits them not."""
+
+
+def _cores(text: str) -> int:
+    """Return the number after --cores."""
+    if text == "all":
+        return cores_here()
+    if text.isdecimal() and int(text):
+        return int(text)
+    raise ArgumentTypeError(f"'{text}'. Write a number, 1 or more, or all.")
+
+
+def cores_here() -> int:
+    """Return the number of processor cores that this process may use."""
+    return len(os.sched_getaffinity(0))
+
 
 ARGUMENTS = (
     TARGETS,
     *CONFIGURATION,
     argument("--profile", metavar="NAME", help="as for snakemake; ask its cluster as well"),
     argument("--offline", action="store_true", help="ask no translator and no language model"),
+    argument(
+        "--cores",
+        type=_cores,
+        metavar="N",
+        help="as for snakemake, for the wall time; default: all of this machine",
+    ),
+    argument(
+        "--measure",
+        action="store_true",
+        help="time some steps of each distinct training on this machine, for some seconds each",
+    ),
 )
 
 
 def answer(
-    targets: list[str], configfile: list[str], config: list[str], profile: str | None, offline: bool
+    targets: list[str],
+    configfile: list[str],
+    config: list[str],
+    profile: str | None,
+    offline: bool,
+    cores: int | None,
+    measure: bool,
 ) -> Answer:
     """A line for each check, and tables of the jobs that are left; exit code 1 if a check fails."""
     found = [*_checked(package_findings(ROOT / "requirements.lock"), "packages: as pinned")]
-    tables, to_pin = list[Rows](), dict[str, str]()
+    tables, to_pin, notes = list[Rows](), dict[str, str](), list[str]()
     try:
-        call = given_call(configfile, config)
+        call, began = given_call(configfile, config), time.monotonic()
         jobs = planned(targets, call, from_nothing=False, profile=profile)
+        planning = time.monotonic() - began
         study = open_study(whole_config(call), ROOT)
         found += checks(study, jobs, profile, ask=not (offline or study.workplace.offline))
         unfit = training_findings(study, jobs, gpus_for(profile))
         found += [(False, str(placed(one, ROOT, call.configfiles, call.config))) for one in unfit]
+        place = place_of(profile, cores)
+        times, notes = _times(study, jobs, place, planning, measure=measure)
         tables = [
+            *times,
             Rows("jobs by rule", estimate.by_rule(study, jobs)),
-            Rows("GPU hours of trainings", estimate.gpu_hours(study, jobs)),
             Rows("requests", estimate.requests(study.settings, jobs)),
             Rows(
                 "read from",
@@ -92,15 +135,48 @@ def answer(
     failed = sum(not good for good, _ in found)
     marks = {True: ("ok   ", "green"), False: ("FAIL ", "bold red")}
     lines = [Text.assemble(marks[good], line) for good, line in found]
-    lines += [Text.assemble(("PIN  ", "yellow"), f"{place}: {line}") for place, line in to_pin.items()]
+    lines += [Text.assemble(("PIN  ", "yellow"), f"{where}: {line}") for where, line in to_pin.items()]
+    lines += [Text.assemble(("TIME ", "yellow"), line) for line in notes]
     said = f"{failed} in the way" if failed else "It can run here to its end."
     if not failed and any(one.rows for one in tables if one.name == "gaps"):
         said += " Some rows of its tables stay empty: gaps."
     tables += [
         Rows("checks", [{"good": good, "line": line} for good, line in found], shown=()),
-        Rows("to pin", [{"setting": place, "line": line} for place, line in to_pin.items()], shown=()),
+        Rows("to pin", [{"setting": where, "line": line} for where, line in to_pin.items()], shown=()),
+        Rows("notes on times", [{"line": line} for line in notes], shown=()),
     ]
     return Answer(said, not failed, [*tables, *lines])
+
+
+def place_of(profile: str | None, cores: int | None) -> timing.Place:
+    """Return where jobs will run: in the queue of a profile, or on this machine with its GPUs."""
+    if profile and executor_of(profile) != "local":
+        queued = _options_of(profile).jobs
+        return timing.Place(queued if isinstance(queued, int) else UNLIMITED, math.inf, queued=True)
+    return timing.Place(cores or cores_here(), math.inf if cards.is_scheduled() else len(cards.visible()))
+
+
+def _times(
+    study: Study, jobs: Sequence[PlannedJob], place: timing.Place, planning: float, *, measure: bool
+) -> tuple[list[Rows], list[str]]:
+    """Return the tables of times, and lines about what they lack."""
+    measured, notes = dict[str, float](), list[str]()
+    if measure:
+        # Threads that spin beside other programs would count as work; on an idle machine they take as long.
+        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+        began = time.process_time()
+        # Slow to import, which is a part of each training's time.
+        from workflow_scripts.verbs import measuring
+
+        measured, notes = measuring.measure(study, jobs, time.process_time() - began)
+    found = timing.estimates(study, jobs, timing.read_finished(), place, measured)
+    if not place.gpus and any(one.source == timing.UNKNOWN for one in found):
+        notes += filter(None, [timing.on_the_card(study, jobs)])
+    tables = {
+        "time by rule": timing.by_rule(jobs, found),
+        "time in all": timing.in_all(jobs, found, place, planning),
+    }
+    return [Rows(name, rows, shown=timing.shown(rows)) for name, rows in tables.items()], notes
 
 
 def checks(study: Study, jobs: Sequence[PlannedJob], profile: str | None, *, ask: bool) -> Iterator[Check]:
@@ -157,8 +233,8 @@ def training_findings(study: Study, jobs: Sequence[PlannedJob], gpus: float) -> 
     """
     made = {output for job in jobs for output in job.outputs}
     found: dict[Finding, list[str]] = defaultdict(list)
-    for job in filter(estimate.is_training, jobs):
-        corpus, training = estimate.training_of(study, job)
+    for job in (one for one in jobs if is_training(one.settings)):
+        corpus, training = training_of(study, job.wildcards)
         name = job.wildcards.get("run", job.wildcards.get("encoder", ""))
         if training.gpus > max(gpus, 1):
             problem = f"{training.gpus}, but jobs see {gpus:.0f} GPUs here"

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.planning import ROOT, merged_config, settings_with
+from workflow_scripts.graph import lengths
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.grids import Run
 from workflow_scripts.training import step
@@ -121,18 +122,13 @@ def job(rule, inputs=(), queued=None, settings=None, outside="", **wildcards):
     )
 
 
-def test_gpu_hours_are_steps_times_milliseconds_a_line_for_each_size(study):
-    """100 steps of 64 and 10 of 512, which count as 80, each 18.5 ms; of a size without a measurement nothing is known."""
-    base, large = estimate.gpu_hours(
-        study, [job("train_encoder", run=name) for name in ("one", "two", "long")]
-    )
-    assert (base["size of encoder"], base["trainings"], base["steps"]) == ("base", 2, 110)
-    assert base["GPU hours"] == pytest.approx(180 * 18.5 / 1000 / 3600)
-    assert (large["steps"], large["ms a step of 64"], large["GPU hours"]) == (100, None, None)
-    (unknown,) = estimate.gpu_hours(
-        study, [job("train_encoder", run="vague"), job("evaluate_sts", run="one")]
-    )
-    assert (unknown["trainings"], unknown["steps"], unknown["GPU hours"]) == (1, None, None)
+def test_on_the_measured_gpu_a_training_takes_its_steps_of_64_by_the_size_of_its_encoder(study):
+    """100 steps of 64, and 10 of 512, which count as 80, each 18.5 ms; of a large encoder nothing was measured."""
+    one, two, long, vague = (lengths.length(study, {"run": name}) for name in ("one", "two", "long", "vague"))
+    assert (one.steps, two.steps, long.steps) == (100, 10, 100)
+    assert [one.card_seconds, two.card_seconds] == pytest.approx([1.85, 80 * 0.0185])
+    assert (one.size, long.size) == ("base", "large") and math.isnan(long.card_seconds)
+    assert math.isnan(vague.steps) and math.isnan(vague.card_seconds)
 
 
 @pytest.mark.parametrize(
@@ -160,11 +156,10 @@ def test_a_long_training_takes_the_milliseconds_of_compiled_layers(study):
     """As training.step decides by sentences, of which SimCSE reads each twice."""
     long = study.runs["two"].training.model_copy(update={"max_steps": 1_000, "batch_size": 512})
     study.runs["two"].training = long
-    trainings = [job("train_encoder", settings={"training": {}}, run=name) for name in ("one", "two")]
-    (base,) = estimate.gpu_hours(study, trainings)
-    assert base["GPU hours"] == pytest.approx((100 * 18.5 + 8_000 * 12.2) / 1000 / 3600)
-    assert base["ms a step of 64"] == pytest.approx((100 * 18.5 + 8_000 * 12.2) / 8_100)
-    assert estimate.COMPILED_FROM * 64 * 2 == step.COMPILED_FROM
+    plain, compiled = (lengths.length(study, {"run": name}) for name in ("one", "two"))
+    assert plain.card_seconds == pytest.approx(100 * 0.0185)
+    assert compiled.card_seconds == pytest.approx(8_000 * 0.0122)
+    assert lengths.COMPILED_FROM * 64 * 2 == step.COMPILED_FROM
 
 
 def test_weights_on_this_machine_count_as_they_are(tmp_path):
@@ -185,7 +180,7 @@ def test_a_twin_is_saved_as_two_encoders(study):
         study, job("encode_teacher", settings={"teacher": {}}, corpus="wiki")
     ) == pytest.approx(6400 * 9480e-9)
     assert estimate.gigabytes(study, job("encode_teacher", settings={"teacher": {}}, corpus="vague")) == 0
-    assert estimate.corpus_rows(SETTINGS, "fr_expanded") == 1600  # both sentences of 800 pairs
+    assert lengths.corpus_rows(SETTINGS, "fr_expanded") == 1600  # both sentences of 800 pairs
 
 
 @pytest.mark.parametrize(

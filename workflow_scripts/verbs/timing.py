@@ -1,0 +1,445 @@
+"""Estimates of time: of each job that is left, by rule, and of all of them on this machine or in a queue.
+
+Sources, best first: what finished jobs of the same rule took here, by Snakemake's benchmark files and the logs beside
+them; steps that ``verbs.measuring`` has timed; and for trainings that get a GPU, the steps of a named card. Otherwise
+the time is unknown, which is NaN here.
+"""
+
+import heapq
+import json
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+from workflow_scripts.graph.lengths import (
+    CARD,
+    corpus_rows,
+    is_training,
+    length,
+    promised_rows,
+    training_of,
+)
+from workflow_scripts.graph.study import Study
+from workflow_scripts.settings.corpora import Corpus
+from workflow_scripts.verbs.plan import PlannedJob
+from workflow_scripts.verbs.printing import Row
+
+FINISHED, MEASURED, ON_CARD, UNKNOWN = "finished jobs", "measured steps", CARD, "unknown"
+"""Sources of an estimate, best first."""
+_RESTORED = re.compile(r"^\w+: restored from ", re.MULTILINE)
+"""A line in the log of a job that took its outputs from the cache: its time says nothing of the work."""
+_WITHOUT_GPU = "requested a GPU, but the machine has none"
+_STEPS = re.compile(r"^train: ([\d,]+) of ([\d,]+) steps, (\d+) s", re.MULTILINE)
+"""A line about finished steps in the log of a training (``progress``)."""
+_GRADIENTS = 6
+"""Passes that a step needs for each sentence of a batch, if one without gradients is one: two views, each with a
+backward pass that takes twice as long as the forward pass."""
+
+
+class Steps(NamedTuple):
+    """The part of a training that one job did, by its log."""
+
+    done: int
+    seconds: float
+
+
+class Finished(NamedTuple):
+    """A job that has run here, by its benchmark file ``benchmarks/STUDY/RULE/...``."""
+
+    study: str
+    rule: str
+    parts: tuple[str, ...]
+    """Parts of the file's path below the rule: its wildcards, in the order of the rule."""
+    seconds: float
+    steps: Steps | None
+    """Of a training."""
+    on_cpu: bool
+    """Whether it asked for a GPU that it did not get."""
+
+
+class Estimate(NamedTuple):
+    """Time of one job, and the source of the number."""
+
+    seconds: float
+    source: str
+
+
+class Place(NamedTuple):
+    """Where jobs will run: processor cores and GPUs of this machine, or jobs in a queue."""
+
+    slots: int
+    """Cores, or jobs that are queued at once."""
+    gpus: float
+    """GPUs of this machine; infinite in a queue; 0 if jobs get none."""
+    queued: bool = False
+
+    @property
+    def name(self) -> str:
+        """Where, as it is printed."""
+        return f"{self.slots} jobs in the queue at once" if self.queued else f"--cores {self.slots}"
+
+
+# Finished jobs
+
+
+def read_finished(here: Path = Path()) -> list[Finished]:
+    """Read the benchmark files of all studies in a working directory, but those of jobs restored from the cache."""
+    found = []
+    for file in sorted(here.glob("benchmarks/*/*/**/*.tsv")):
+        study, rule, *parts = file.relative_to(here / "benchmarks").with_suffix("").parts
+        log, text = here.joinpath("logs", study, rule, *parts), ""
+        with suppress(OSError):
+            text = log.with_name(f"{log.name}.log").read_text("utf-8", "replace")
+        seconds = _seconds_in(file)
+        if parts and not math.isnan(seconds) and not _RESTORED.search(text):
+            found.append(Finished(study, rule, tuple(parts), seconds, steps_in(text), _WITHOUT_GPU in text))
+    return found
+
+
+def _seconds_in(file: Path) -> float:
+    """Return the wall time in one of Snakemake's benchmark files; NaN if there is none."""
+    with suppress(OSError, ValueError, IndexError):
+        head, *rows = (line.split("\t") for line in file.read_text("utf-8").splitlines())
+        return float(rows[-1][head.index("s")])
+    return math.nan
+
+
+def steps_in(log: str) -> Steps | None:
+    """Return the steps of a training that a log shows, from those of its checkpoint on; None if it shows none."""
+    lines = [tuple(int(number.replace(",", "")) for number in line) for line in _STEPS.findall(log)]
+    if not lines or lines[-1][0] == lines[0][0]:
+        return None
+    (before, *_, began), (after, *_, ended) = lines[0], lines[-1]
+    return Steps(after - before, ended - began)
+
+
+class Work(NamedTuple):
+    """What decides how long the steps of a training take."""
+
+    encoder: str
+    module: str
+    """Of the method."""
+    tokens_a_step: float
+    every: float
+    """Steps between looks at the development set; infinite if there is none."""
+    tokens_a_look: float
+
+    def of_steps(self, steps: float) -> float:
+        """Return the work of some steps, in tokens of a step."""
+        looks = math.ceil(steps / self.every) if math.isfinite(self.every) else 0
+        return steps * self.tokens_a_step + looks * self.tokens_a_look / _GRADIENTS
+
+
+def work_of(study: Study, wildcards: Mapping[str, str], settings: Mapping[str, Any]) -> Work | None:
+    """Return the work of a training: by its slice, or, if that is empty, by the present configuration; None if neither.
+
+    Args:
+        study: The study.
+        wildcards: Of the training's job.
+        settings: Its slice, also of an earlier one.
+    """
+    run, adapted = study.runs.get(wildcards.get("run", "")), wildcards.get("encoder", "")
+    if not run and adapted not in study.encoders:
+        return None
+    corpus, now = training_of(study, wildcards)
+    given: Mapping[str, Any] = settings.get("continue_mlm", settings).get("training", {})
+    asked = {name: given.get(name, getattr(now, name)) for name in ("batch_size", "max_tokens")}
+    a_step = asked["batch_size"] * asked["max_tokens"]
+    if not run:
+        return Work("".join(map(str, study.encoders[adapted].starts)), "", a_step, math.inf, 0)
+    a_look = _looked_at(study, corpus) * run.development.max_tokens
+    every = settings.get("development", {}).get("every", run.development.every)
+    return Work(run.encoder, run.method.module, a_step, every, a_look)
+
+
+def looks_of(study: Study, wildcards: Mapping[str, str], steps: float) -> float:
+    """Return how many sentences a training encodes in all its looks at the development set."""
+    if "run" not in wildcards:
+        return 0
+    run = study.runs[wildcards["run"]]
+    return math.ceil(steps / run.development.every) * _looked_at(study, str(run.corpus))
+
+
+def _looked_at(study: Study, corpus: str) -> float:
+    """Return the sentences of the development set: of pairs, or held out of a corpus; 0 if unknown."""
+    if named := study.settings.development.dataset:
+        pairs = promised_rows(study.settings, named)
+        return 0 if math.isnan(pairs) else 2 * pairs
+    block = study.settings.corpora[study.settings.source_corpus(corpus)]
+    assert isinstance(block, Corpus)
+    return block.dev_sentences
+
+
+class History:
+    """Finished jobs as a source of estimates."""
+
+    def __init__(self, study: Study, jobs: Sequence[PlannedJob], finished: Iterable[Finished]) -> None:
+        self._study = study
+        self._by_rule: dict[str, list[Finished]] = defaultdict(list)
+        for one in finished:
+            self._by_rule[one.rule].append(one)
+        loads = {job.rule for job in jobs if "torch" in job.packages}
+        times = [one.seconds for rule in loads for one in self._by_rule[rule]]
+        self._start = {True: min(times, default=0.0), False: 0.0}
+        """Seconds of the shortest job that loads PyTorch: to start it, whatever it computes then."""
+
+    def seconds(self, job: PlannedJob, *, gets_gpu: bool) -> float:
+        """Return the seconds of a job by finished ones of its rule; NaN if none has run."""
+        if not job.benchmark:
+            return math.nan
+        parts = Path(job.benchmark).with_suffix("").parts[1:]
+        asks = bool(job.queued.get("gpu"))
+        alike = [one for one in self._by_rule[job.rule] if not (asks and gets_gpu and one.on_cpu)]
+        if is_training(job.settings):
+            return self._training(job, parts[2:], alike)
+        shared = [sum(map(str.__eq__, parts, (one.study, one.rule, *one.parts))) for one in alike]
+        nearest = [one for one, number in zip(alike, shared, strict=True) if number == max(shared)]
+        start = self._start["torch" in job.packages]
+        times = []
+        for one in nearest:
+            at = dict(zip(parts[2:], one.parts, strict=False))
+            was = {name: at.get(value, "") for name, value in job.wildcards.items()}
+            ratio = sentences(self._study, job.wildcards) / sentences(self._study, was)
+            fixed = min(start, one.seconds)
+            times.append(one.seconds if math.isnan(ratio) else fixed + (one.seconds - fixed) * ratio)
+        return median(times) if times else math.nan
+
+    def _training(self, job: PlannedJob, parts: Sequence[str], alike: Iterable[Finished]) -> float:
+        """Return the seconds of a training: by itself, or its run, method or encoder with as much work."""
+        steps, work = (
+            length(self._study, job.wildcards).steps,
+            work_of(self._study, job.wildcards, job.settings),
+        )
+        assert work
+        found: dict[int, list[float]] = defaultdict(list)
+        for one in alike:
+            named = {"run" if "run" in job.wildcards else "encoder": one.parts[0]}
+            was = work_of(self._study, named, _recorded(one))
+            if was and one.steps and was.encoder == work.encoder:
+                nearness = 2 * (one.parts[0] == parts[0]) + (was.module == work.module)
+                rest = max(one.seconds - one.steps.seconds, 0)
+                share = work.of_steps(steps) / was.of_steps(one.steps.done)
+                found[nearness].append(rest + one.steps.seconds * share)
+        return median(found[max(found)]) if found else math.nan
+
+
+def _recorded(one: Finished) -> Mapping[str, Any]:
+    """Return the slice with which a training was made, if its record is there."""
+    results = Path("results", one.study)
+    places = {
+        "train_encoder": results.joinpath("runs", *one.parts, "model/record.json"),
+        "continue_mlm": results.joinpath("encoders", *one.parts, "record.json"),
+    }
+    with suppress(OSError, ValueError, KeyError):
+        settings: Mapping[str, Any] = json.loads(places[one.rule].read_text("utf-8"))["record"]["settings"]
+        return settings
+    return {}
+
+
+def sentences(study: Study, wildcards: Mapping[str, str]) -> float:
+    """Return how many sentences or rows a job reads, by contracts: of its suite, corpus or dataset; NaN if unknown."""
+    settings = study.settings
+    if suite := study.suites.get(wildcards.get("suite", "")):
+        return sum(promised_rows(settings, name) for name in {*suite.block.tasks.values()}) or math.nan
+    if (corpus := wildcards.get("corpus", "")) in settings.corpora:
+        return corpus_rows(settings, corpus)
+    if (dataset := wildcards.get("dataset", "")) in settings.datasets:
+        return promised_rows(settings, dataset)
+    return math.nan
+
+
+# Estimates
+
+
+def estimates(
+    study: Study,
+    jobs: Sequence[PlannedJob],
+    finished: Iterable[Finished],
+    place: Place,
+    measured: Mapping[str, float] | None = None,
+) -> list[Estimate]:
+    """Return the estimate of each job.
+
+    Args:
+        study: The study.
+        jobs: Those that are left.
+        finished: Jobs that have run here.
+        place: Where they will run.
+        measured: Seconds of trainings that were measured, by their benchmark files.
+    """
+    history = History(study, jobs, finished)
+
+    def of(job: PlannedJob) -> Estimate:
+        seconds = history.seconds(job, gets_gpu=place.gpus > 0)
+        if not math.isnan(seconds):
+            return Estimate(seconds, FINISHED)
+        if job.benchmark in (measured or {}):
+            return Estimate((measured or {})[job.benchmark], MEASURED)
+        if is_training(job.settings) and place.gpus > 0:
+            seconds = length(study, job.wildcards).card_seconds
+            return Estimate(seconds, UNKNOWN if math.isnan(seconds) else ON_CARD)
+        return Estimate(math.nan, UNKNOWN)
+
+    return [*map(of, jobs)]
+
+
+def by_rule(jobs: Sequence[PlannedJob], found: Sequence[Estimate]) -> list[Row]:
+    """Return a row for each rule, the longest first: jobs, time of all of them, and the sources of the numbers."""
+    rules: dict[str, list[Estimate]] = defaultdict(list)
+    for job, one in zip(jobs, found, strict=True):
+        rules[job.rule].append(one)
+    rows = [
+        {"rule": rule, "jobs": len(each), "seconds": _sum(each), "source": _sources(each)}
+        for rule, each in rules.items()
+    ]
+    return sorted(rows, key=lambda row: (-row["seconds"] if row["seconds"] > 0 else 0, row["rule"]))
+
+
+def _sum(found: Iterable[Estimate]) -> float:
+    """Return the seconds of jobs whose time is known; NaN if it is known of none."""
+    known = [one.seconds for one in found if not math.isnan(one.seconds)]
+    return sum(known) if known else math.nan
+
+
+def _sources(found: Sequence[Estimate]) -> str:
+    numbers = Counter(one.source for one in found)
+    if len(numbers) == 1:
+        return found[0].source
+    order = (FINISHED, MEASURED, ON_CARD, UNKNOWN)
+    return ", ".join(f"{source} ({numbers[source]})" for source in order if source in numbers)
+
+
+def in_all(jobs: Sequence[PlannedJob], found: Sequence[Estimate], place: Place, planning: float) -> list[Row]:
+    """Return a row with the time of all jobs together.
+
+    Args:
+        jobs: Those that are left.
+        found: The estimate of each.
+        place: Where they will run.
+        planning: Seconds until Snakemake starts the first one.
+    """
+    times = [0.0 if math.isnan(one.seconds) else one.seconds for one in found]
+    if not any(times):
+        return []
+    gpus = [min(job.queued.get("gpu", 0), place.gpus) for job in jobs]
+    on_cpu = sum(
+        t * (1 if place.queued else min(job.threads, place.slots))
+        for job, t, gpu in zip(jobs, times, gpus, strict=True)
+        if not gpu
+    )
+    on_gpu = sum(t * gpu for t, gpu in zip(times, gpus, strict=True))
+    return [
+        {
+            "jobs": len(jobs),
+            "CPU seconds": on_cpu,
+            "GPU seconds": on_gpu,
+            "wall seconds": planning + wall_seconds(jobs, times, place),
+            "at": place.name,
+            "jobs of unknown time": sum(math.isnan(one.seconds) for one in found),
+        }
+    ]
+
+
+def shown(rows: Iterable[Row]) -> list[Row]:
+    """Return rows as they are printed: seconds in words, and nothing of GPUs that no job gets."""
+    return [
+        {
+            key.replace("seconds", "time"): in_words(value) if key.endswith("seconds") else value
+            for key, value in row.items()
+            if value or key != "GPU seconds"
+        }
+        for row in rows
+    ]
+
+
+def wall_seconds(jobs: Sequence[PlannedJob], times: Sequence[float], place: Place) -> float:
+    """Return the wall time of jobs that start as soon as inputs, cores and GPUs are there, longest chains first."""
+    made_by = {file: number for number, job in enumerate(jobs) for file in job.outputs}
+    before = [{made_by[file] for file in job.inputs if file in made_by} - {n} for n, job in enumerate(jobs)]
+    after: list[list[int]] = [[] for _ in jobs]
+    for number, needed in enumerate(before):
+        for one in needed:
+            after[one].append(number)
+    left = [*map(len, before)]
+    order = [number for number, count in enumerate(left) if not count]
+    waits = left.copy()
+    for number in order:  # grows while it is read
+        for one in after[number]:
+            waits[one] -= 1
+            if not waits[one]:
+                order.append(one)
+    chain = [0.0] * len(jobs)
+    for number in reversed(order):
+        chain[number] = times[number] + max((chain[one] for one in after[number]), default=0.0)
+    return _simulated(jobs, times, place, after, left, chain)
+
+
+def _simulated(
+    jobs: Sequence[PlannedJob],
+    times: Sequence[float],
+    place: Place,
+    after: Sequence[Sequence[int]],
+    left: list[int],
+    chain: Sequence[float],
+) -> float:
+    """Return when the last job ends, if of those that can start the one before the longest chain always does."""
+    cores = [1 if place.queued else min(job.threads, place.slots) for job in jobs]
+    gpus = [min(job.queued.get("gpu", 0), place.gpus) for job in jobs]
+    ready = sorted((-chain[number], number) for number, count in enumerate(left) if not count)
+    free, cards, now = float(place.slots), place.gpus, 0.0
+    running: list[tuple[float, int]] = []
+    while ready or running:
+        waiting = []
+        for item in ready:
+            _, number = item
+            if cores[number] <= free and gpus[number] <= cards:
+                free, cards = free - cores[number], cards - gpus[number]
+                heapq.heappush(running, (now + times[number], number))
+            else:
+                waiting.append(item)
+        ready = waiting
+        now, ended = heapq.heappop(running)
+        free, cards = free + cores[ended], cards + gpus[ended]
+        for number in after[ended]:
+            left[number] -= 1
+            if not left[number]:
+                ready.append((-chain[number], number))
+        ready.sort()
+    return now
+
+
+def on_the_card(study: Study, jobs: Iterable[PlannedJob]) -> str:
+    """Return a sentence on the GPU time of all trainings by the steps of a named card; empty without trainings."""
+    seconds = [length(study, job.wildcards).card_seconds for job in jobs if is_training(job.settings)]
+    known = [one for one in seconds if not math.isnan(one)]
+    if not known:
+        return ""
+    more = f", and {len(seconds) - len(known)} more of unknown time" if len(known) < len(seconds) else ""
+    plural = "s" if len(known) > 1 else ""
+    return f"{in_words(sum(known))} on one {CARD} for {len(known)} training{plural}, if a step is one of SimCSE{more}"
+
+
+_UNITS = (("day", 86_400), ("h", 3600), ("min", 60), ("s", 1))
+
+
+def in_words(seconds: float) -> str:
+    """Return a time in its two largest units, such as ``2 h 10 min``; empty if it is unknown."""
+    if math.isnan(seconds):
+        return ""
+    if seconds < 1:
+        return "< 1 s"
+    for _ in range(2):  # 59 min 59.8 s become 1 h
+        place = next(number for number, (_, size) in enumerate(_UNITS) if seconds >= size)
+        smallest = _UNITS[min(place + 1, len(_UNITS) - 1)][1]
+        seconds = round(seconds / smallest) * smallest
+    rest, words = seconds, []
+    for name, size in _UNITS[place : place + 2]:
+        number, rest = divmod(rest, size)
+        if number:
+            words.append(f"{number} {name}{'s' if name == 'day' and number > 1 else ''}")
+    return " ".join(words)
