@@ -22,7 +22,7 @@ from workflow_scripts.settings.study import Configuration, read_run
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.mlm import MaskedLanguageModel, save_head
 from workflow_scripts.training.sampler import Sampler
-from workflow_scripts.training.step import Eager, Update, host_half
+from workflow_scripts.training.step import EagerStep, TrainStep, prepare_inputs
 
 CODE = (
     "config/methods.yaml",
@@ -74,9 +74,9 @@ def stepper(name: str, encoder: Path, batch: int) -> tuple[Callable[[], object],
     tokenizer = load_tokenizer(minilm())
     trained = method.build(settings, tokenizer, *backbones).train()
     objective = method.Objective(settings, trained, TrainingData(columns, tokenizer, MAX_TOKENS, sampler))
-    run = Eager(Update(objective, training(SMALL, precision="float32"), 1), compiles=False)
+    run = EagerStep(TrainStep(objective, training(SMALL, precision="float32"), 1), compiles=False)
     numbers = count(1)
-    return lambda: run(host_half(objective, 1, next(numbers)), 1e-6), block
+    return lambda: run(prepare_inputs(objective, 1, next(numbers)), 1e-6), block
 
 
 def minimum(name: str, block: dict[str, object], batch: int) -> float:

@@ -35,8 +35,8 @@ from workflow_scripts.extraction.representations import pool_layers
 from workflow_scripts.models import encoding
 from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
-from workflow_scripts.training.objective import Step
-from workflow_scripts.training.step import Update, host_half
+from workflow_scripts.training.objective import LossOutput
+from workflow_scripts.training.step import TrainStep, prepare_inputs
 
 GPU = torch.device("cuda", 0)
 KNOWN_OF = "2.13"
@@ -183,11 +183,11 @@ class Card:
 def step_of(folder: Path, name: str) -> None:
     """Take a step of a method or reading, as a long training takes it."""
     objective = objective_of(folder, name, shapes_of(name))
-    inputs = host_half(objective, 1, 1)
+    inputs = prepare_inputs(objective, 1, 1)
     card = Card()
     card.objective(objective)
     with card.mode:
-        update, inputs = Update(objective, training(walk.SIZE, precision="bfloat16"), 2), card.tree(inputs)
+        update, inputs = TrainStep(objective, training(walk.SIZE, precision="bfloat16"), 2), card.tree(inputs)
         update.begin(1e-3)
         with Watching(whole=True):
             results, _names = update(inputs)
@@ -243,7 +243,7 @@ def faulty_step_of(folder: Path, fault: str) -> None:
     """Take a step of SimCSE with a fault in it."""
     loss = walk.load_method("simcse").Objective.loss
 
-    def with_fault(self: Any, inputs: Any) -> Step:
+    def with_fault(self: Any, inputs: Any) -> LossOutput:
         left = loss(self, inputs)
         FAULTS[fault](left.loss)
         return left

@@ -7,11 +7,11 @@ from torch import Tensor
 
 from workflow_scripts.models.dropout import dropout_keys
 from workflow_scripts.training import ranks
-from workflow_scripts.training.objective import Step
-from workflow_scripts.training.step import host_half
+from workflow_scripts.training.objective import LossOutput
+from workflow_scripts.training.step import prepare_inputs
 
 
-def step_of(objective: Any, step: int) -> Step:
+def step_of(objective: Any, step: int) -> LossOutput:
     """The result of a step."""
     return objective.loss(objective.inputs(step))
 
@@ -32,10 +32,10 @@ def views_of(objective: Any, step: int) -> Tensor:
 
 
 def found_in(
-    objective: Any, step: int = 1, seed: int = 1, loss: Callable[[Any], Step] | None = None
+    objective: Any, step: int = 1, seed: int = 1, loss: Callable[[Any], LossOutput] | None = None
 ) -> dict[str, Tensor]:
     """The gradients of a step by parameter, and its loss; of the joint batch where several processes share it."""
-    own, keys = host_half(objective, seed, step)
+    own, keys = prepare_inputs(objective, seed, step)
     module = objective.module.train()
     module.zero_grad()
     with dropout_keys(keys, ranks.rank(), ranks.world()):

@@ -179,7 +179,7 @@ def _descend(objective: Any) -> set[str]:
     with torch.no_grad():
         for name, parameter in objective.module.named_parameters():
             if name in learnt:
-                parameter -= RATE * objective.rate_budgets.get(name, 1) * parameter.grad
+                parameter -= RATE * objective.lr_budgets.get(name, 1) * parameter.grad
     return learnt
 
 

@@ -14,7 +14,14 @@ from torch.profiler import ProfilerActivity, profile
 from workflow_scripts.settings.training import Training
 from workflow_scripts.training.objective import Objective
 from workflow_scripts.training.sampler import Sampler
-from workflow_scripts.training.step import Captured, Eager, Results, Update, ahead, host_half
+from workflow_scripts.training.step import (
+    CUDAGraphStep,
+    EagerStep,
+    Results,
+    TrainStep,
+    prefetch,
+    prepare_inputs,
+)
 
 DEVICE = torch.device(os.environ.get("SEMBLANCE_GPU_TEST_DEVICE", "cuda"))
 """Tests and benchmarks of a card can be tried out on a CPU, where steps are not captured."""
@@ -33,9 +40,9 @@ class Cycling(Sampler):
 
 def settled(objective: Objective, settings: Training, *, compiles: bool) -> Iterator[Results]:
     """Steps, taken when they are asked for, after some that capture every shape."""
-    update = Update(objective, settings, 1)
-    run = (Captured if ON_CARD else Eager)(update, compiles and ON_CARD)
-    inputs = ahead(partial(host_half, objective, 1), DEVICE, 0, 1_000_000)
+    update = TrainStep(objective, settings, 1)
+    run = (CUDAGraphStep if ON_CARD else EagerStep)(update, compiles and ON_CARD)
+    inputs = prefetch(partial(prepare_inputs, objective, 1), DEVICE, 0, 1_000_000)
     taken = (run(one, settings.learning_rate) for one in inputs)
     for _ in range(SETTLED if ON_CARD else 0):
         next(taken)

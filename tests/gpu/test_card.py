@@ -46,7 +46,14 @@ from workflow_scripts.training.checkpoints import Checkpoint
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.loop import State, prepare, train
 from workflow_scripts.training.objective import Objective
-from workflow_scripts.training.step import ROUNDED, Captured, Eager, Update, host_half, shapes_for
+from workflow_scripts.training.step import (
+    ROUNDED,
+    CUDAGraphStep,
+    EagerStep,
+    TrainStep,
+    prepare_inputs,
+    shapes_for,
+)
 
 if ON_CARD and not torch.cuda.is_available():
     pytest.skip(
@@ -108,21 +115,21 @@ def folders(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[tupl
 class Taken(NamedTuple):
     """A first step: what updates the weights, the loss, and the gradients as they were cut to their norm."""
 
-    update: Update
+    update: TrainStep
     loss: float
     gradients: dict[str, Tensor]
 
 
 def taken_by(objective: Objective) -> Taken:
     """Take the first step of an objective, whose inputs, such as a teacher's vectors, have its weights' precision."""
-    update = Update(objective, SETTINGS, STEPS)
+    update = TrainStep(objective, SETTINGS, STEPS)
     precision = next(objective.module.parameters()).dtype
     inputs = tree_map_only(
         Tensor,
         lambda read: read.to(precision) if read.is_floating_point() else read,
-        host_half(objective, 1, 1),
+        prepare_inputs(objective, 1, 1),
     )
-    left, _names = Eager(update, compiles=False)(inputs, SETTINGS.learning_rate)
+    left, _names = EagerStep(update, compiles=False)(inputs, SETTINGS.learning_rate)
     named = objective.module.named_parameters()
     gradients = {name: p.grad.double().cpu() for name, p in named if p.grad is not None}
     return Taken(update, left[0].item(), gradients)
@@ -166,10 +173,10 @@ def test_loss_and_gradients_are_those_of_the_cpu(case, folders, taken):
 
 @on_a_card
 def test_a_step_waits_for_nothing(taken):
-    inputs = pinned(host_half(taken.update.objective, 1, 2))
+    inputs = pinned(prepare_inputs(taken.update.objective, 1, 2))
     torch.cuda.set_sync_debug_mode("error")
     try:
-        Eager(taken.update, compiles=False)(inputs, SETTINGS.learning_rate)
+        EagerStep(taken.update, compiles=False)(inputs, SETTINGS.learning_rate)
     finally:
         torch.cuda.set_sync_debug_mode("default")
 
@@ -209,8 +216,8 @@ def test_bfloat16_rounds_and_lies_near_float32(folder):
     gradients = []
     for precision in ("float32", "bfloat16"):
         objective = objective_of(folder, "simcse", ROUNDED, DEVICE)
-        update = Update(objective, SETTINGS.model_copy(update={"precision": precision}), STEPS)
-        Eager(update, compiles=False)(host_half(objective, 1, 1), 0.0)
+        update = TrainStep(objective, SETTINGS.model_copy(update={"precision": precision}), STEPS)
+        EagerStep(update, compiles=False)(prepare_inputs(objective, 1, 1), 0.0)
         found = [p.grad.flatten() for p in objective.module.parameters() if p.grad is not None]
         gradients.append(torch.cat(found))
     exact, rounded = gradients
@@ -237,20 +244,20 @@ def trained(
 ) -> Trained:
     """Train as the rule train_encoder does, whatever is left in ``place`` first."""
     objective = objective_of(folder, name, SHAPES, DEVICE)
-    inputs, capture, captured_inputs = objective.inputs, Captured._capture, []
+    inputs, capture, captured_inputs = objective.inputs, CUDAGraphStep._capture, []
 
     def until_killed(number: int) -> Any:
         if killed and number == KILLED_AT:
             raise Killed
         return inputs(number)
 
-    def counted(self: Captured, given: Any) -> Any:
+    def counted(self: CUDAGraphStep, given: Any) -> Any:
         captured_inputs.append(given)
         return capture(self, given)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(objective, "inputs", until_killed)
-        patch.setattr(Captured, "_capture", counted)
+        patch.setattr(CUDAGraphStep, "_capture", counted)
         patch.setattr(step, "CAPTURED_FROM", 0 if captured else STEPS + 1)
         patch.setattr(step, "COMPILED_FROM", 0 if compiles else 1_000_000)
         outcome = train(
@@ -308,14 +315,16 @@ def steps_of(folder: Path, name: str, way: str, *, captured: bool) -> Steps:
         state = State(objective, settings, STEPS)
         if checkpoint is not None:
             state.resume(checkpoint)
-        run = (Captured if captured and is_captured(objective) else Eager)(state.update, compiles=False)
+        run = (CUDAGraphStep if captured and is_captured(objective) else EagerStep)(
+            state.update, compiles=False
+        )
         for state.step in range(first, last + 1):
-            results, _names = run(host_half(objective, 1, state.step), settings.learning_rate)
+            results, _names = run(prepare_inputs(objective, 1, state.step), settings.learning_rate)
             found.append(str(results.tolist()))
             if captured:
                 evaluate(objective, folder)
         checkpoint = state.to_checkpoint()
-        graphs += len(run._graphs) if isinstance(run, Captured) else 0
+        graphs += len(run._graphs) if isinstance(run, CUDAGraphStep) else 0
     assert checkpoint is not None
     return Steps(found, checkpoint.groups["model"], graphs)
 

@@ -71,9 +71,9 @@ class Objective(objective.Objective):
         """The step's sentences in chunks."""
         return self.ready(self.batch(step))
 
-    def loss(self, inputs: Any) -> objective.Step:
+    def loss(self, inputs: Any) -> objective.LossOutput:
         """Contrast the step's views after the head."""
-        return objective.Step(self.contrast(self.encoder.project(self.views(inputs))))
+        return objective.LossOutput(self.contrast(self.encoder.project(self.views(inputs))))
 
     def batch(self, step: int) -> TokenBatch:
         """The step's sentences on the host, one view after the other."""

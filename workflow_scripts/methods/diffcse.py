@@ -150,7 +150,7 @@ class Objective(objective.Objective):
         counted_BT = F.pad(torch.ones_like(chosen_BT), behind)
         return Inputs(batch, F.pad(masked_BT, behind), places_M, counted_BT)
 
-    def loss(self, inputs: Inputs) -> objective.Step:
+    def loss(self, inputs: Inputs) -> objective.LossOutput:
         """Contrast the two dropout views, and find the tokens that the generator replaced."""
         batch = inputs.batch
         vectors_BD = self.project(self.encoder.read(batch))
@@ -161,7 +161,7 @@ class Objective(objective.Objective):
         replaced_BT = ((filled_BT != batch.ids_BT) * batch.mask_BT).long()
         target_BT = torch.where(inputs.counted_BT, replaced_BT, REPEATED)
         detection = F.cross_entropy(scores_BT2.flatten(0, 1), target_BT.flatten(), ignore_index=REPEATED)
-        return objective.Step(contrast + self._config.weight * detection)
+        return objective.LossOutput(contrast + self._config.weight * detection)
 
     def mask(self, ids_BT: Tensor, step: int) -> tuple[Tensor, Tensor]:
         """Ids that the generator reads, a function of seed and step, and whether each was chosen; both (B, T).

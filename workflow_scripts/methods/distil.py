@@ -54,8 +54,8 @@ class Objective(objective.Objective):
         rows = self._sampler.rows_of(step)
         return self._ready(self._text.batch(rows)), torch.from_numpy(self._vectors[rows])
 
-    def loss(self, inputs: tuple[tuple[TokenBatch, ...], Tensor]) -> objective.Step:
+    def loss(self, inputs: tuple[tuple[TokenBatch, ...], Tensor]) -> objective.LossOutput:
         """Squared distance of the student's vectors to the teacher's, mean over entries."""
         chunks, target_BD = inputs
         student_BD = gathered(in_chunks(lambda chunk: self.module(*chunk), chunks))
-        return objective.Step(F.mse_loss(student_BD, gathered(target_BD / self._divisor)))
+        return objective.LossOutput(F.mse_loss(student_BD, gathered(target_BD / self._divisor)))

@@ -220,7 +220,7 @@ class Objective(objective.Objective):
         batch = self._text.batch(self._sampler.rows_of(step)).repeated()
         return self._ready(batch), torch.tensor(self.goes_forward(step))
 
-    def loss(self, inputs: tuple[tuple[TokenBatch, ...], Tensor]) -> objective.Step:
+    def loss(self, inputs: tuple[tuple[TokenBatch, ...], Tensor]) -> objective.LossOutput:
         """Contrast within and across sub-encoders, and constrain the moduli.
 
         Metrics are the terms, nan for terms that are switched off, and the direction.
@@ -232,7 +232,7 @@ class Objective(objective.Objective):
         loss = torch.stack(list(terms.values())).sum()
         left_out = dict.fromkeys(("nce", "icnce", "ictm"), torch.full_like(loss, float("nan")).detach())
         measured = {name: term.detach() for name, term in terms.items()}
-        return objective.Step(loss, left_out | measured | {"forward": forward})
+        return objective.LossOutput(loss, left_out | measured | {"forward": forward})
 
     def goes_forward(self, step: int) -> bool:
         """Whether R is 1, a function of seed and step."""

@@ -128,7 +128,7 @@ class Objective(objective.Objective):
         self.threshold = Threshold(config.threshold, start).to(encoder.device)
         self.module = nn.ModuleDict({"base": self.under.module, "threshold": self.threshold})
         travel = config.threshold.travel
-        self.rate_budgets = {"threshold.c": travel} if travel else {}
+        self.lr_budgets = {"threshold.c": travel} if travel else {}
         self._exemplars = data.tokenised("exemplar") if config.subtract == "exemplars" else None
         self._words: tuple[TokenBatch, ...] = ()
         if config.reads_words:
@@ -152,7 +152,7 @@ class Objective(objective.Objective):
         both = self._ready(own.followed_by(exemplars))
         return Inputs(both, (), self._words, keys, len(own.ids_BT))
 
-    def loss(self, inputs: Inputs) -> objective.Step:
+    def loss(self, inputs: Inputs) -> objective.LossOutput:
         """Reduce the step's vectors, then compare them; metrics are threshold c and the number of dimensions in S."""
         self.threshold.clamp()
         views_VBR, exemplars_KD = self._read(inputs)
@@ -166,7 +166,7 @@ class Objective(objective.Objective):
             "threshold": self.threshold.c.detach().clone(),
             "reduced_dimensions": (member_D > 0.5).sum(),
         }
-        return objective.Step(loss, measured)
+        return objective.LossOutput(loss, measured)
 
     def _own_keys(self, step: int) -> Keys:
         depth = max(backbone.config.num_hidden_layers for backbone in self._encoder.backbones)

@@ -130,7 +130,7 @@ class Training(Settings):
         """Steps of one schedule in a training of ``steps``."""
         return self.restart_every or steps
 
-    def rate(self, step: int, steps: int) -> float:
+    def lr(self, step: int, steps: int) -> float:
         """Learning rate of ``step`` (from 1) of ``steps``.
 
         A warm-up of w steps has 1/w, 2/w, ..., 1 of the peak. ``get_scheduler`` of transformers has 0, 1/w, ...,

@@ -46,7 +46,7 @@ from workflow_scripts.training.checkpoints import (
 )
 from workflow_scripts.training.following import following
 from workflow_scripts.training.objective import Metrics, Objective
-from workflow_scripts.training.step import Update, ahead, host_half, step_runner
+from workflow_scripts.training.step import TrainStep, prefetch, prepare_inputs, step_runner
 
 STEPS_READ_AT_ONCE = {"cuda": 50}
 """Number of steps by type of device; on others, every step is read. Reading waits for all pending work of the GPU."""
@@ -120,12 +120,12 @@ class State:
     def __init__(self, objective: Objective, settings: Training, steps: int) -> None:
         self.module = objective.module
         self.device = next(self.module.parameters()).device
-        self.update = Update(objective, settings, steps)
+        self.update = TrainStep(objective, settings, steps)
         self.optimiser = self.update.optimiser
         self.step, self.steps = 0, steps
         self.patience = settings.patience
         self.gave_up = False  # no better score at ``patience`` looks
-        self.unread: list[tuple[int, float, Tensor]] = []  # step, rate; loss, norm and metrics on the device
+        self.unread: list[tuple[int, float, Tensor]] = []  # step, lr; loss, norm and metrics on the device
         self.rows: list[tuple[float, ...]] = []  # HISTORY; nan without an evaluation
         self.metrics: list[tuple[float, ...]] = []  # a row per step, a value per metric
         self.metric_names: list[str] = []
@@ -139,10 +139,10 @@ class State:
             TrainingError: at the first loss or gradient that is not finite.
         """
         values = torch.stack([results for *_, results in self.unread]).tolist() if self.unread else []
-        for (step, rate, _), (loss, norm, *metrics) in zip(self.unread, values, strict=True):
+        for (step, lr, _), (loss, norm, *metrics) in zip(self.unread, values, strict=True):
             _check_finite("loss", loss, step)
             _check_finite("gradient norm", norm, step)
-            self.rows.append((step, loss, rate, norm, float("nan")))
+            self.rows.append((step, loss, lr, norm, float("nan")))
             if metrics:
                 self.metrics.append(tuple(metrics))
         self.unread = []
@@ -277,14 +277,16 @@ def train(
         _Writer(checkpoints, fingerprint, settings.checkpoint_minutes) as writer,
         progress(steps, "train", "step", initial=state.step, disable=ranks.rank() > 0) as bar,
         following(None if ranks.rank() else log, steps, state.rows) as write_rows,
-        closing(ahead(partial(host_half, objective, seed), state.device, state.step, steps)) as inputs,
+        closing(
+            prefetch(partial(prepare_inputs, objective, seed), state.device, state.step, steps)
+        ) as inputs,
     ):
         while state.goes_on():
             state.step += 1
-            rate = settings.rate(state.step, steps)
+            lr = settings.lr(state.step, steps)
             with _memory_explained(settings):
-                results, state.metric_names = run(next(inputs), rate)
-            state.unread.append((state.step, rate, results))
+                results, state.metric_names = run(next(inputs), lr)
+            state.unread.append((state.step, lr, results))
             scored = development and (state.step % development[0] == 0 or state.step == steps)
             votes = ranks.world() == 1 or state.step % VOTE_EVERY.get(state.device.type, 1) == 0
             stops, is_due = ranks.any_rank(stop_requested(), writer.is_due()) if votes else (False, False)

@@ -248,10 +248,12 @@ class Objective(objective.Objective):
         true_M[int(chosen_BT.sum()) :] = REPEATED
         return masked, places_M, true_M
 
-    def loss(self, inputs: tuple[TokenBatch, Tensor, Tensor]) -> objective.Step:
+    def loss(self, inputs: tuple[TokenBatch, Tensor, Tensor]) -> objective.LossOutput:
         """Cross-entropy of the true tokens at the chosen positions."""
         batch, places_M, true_M = inputs
-        return objective.Step(F.cross_entropy(self.module(batch, places_M), true_M, ignore_index=REPEATED))
+        return objective.LossOutput(
+            F.cross_entropy(self.module(batch, places_M), true_M, ignore_index=REPEATED)
+        )
 
     def mask(self, ids_BT: Tensor, step: int) -> tuple[Tensor, Tensor]:
         """Choose positions: at least one, and never a special token.

@@ -17,7 +17,7 @@ Metrics = Mapping[str, NDArray[np.float64]]
 """Name of a metric to its value at every step."""
 
 
-class Step(NamedTuple):
+class LossOutput(NamedTuple):
     """Result of a step, on the device."""
 
     loss: Tensor
@@ -36,7 +36,7 @@ class Objective(ABC):
     module: nn.Module
     """All modules that are trained or saved in checkpoints: the encoder, and modules that are discarded at the end."""
 
-    rate_budgets: Mapping[str, float] = {}
+    lr_budgets: Mapping[str, float] = {}
     """Parameters of ``module`` with a learning rate of their own: name to the sum of its rates over the training.
 
     Such parameters follow the common schedule, without weight decay or the bound on the gradient's norm. The sum is
@@ -51,7 +51,7 @@ class Objective(ABC):
         """Return the inputs of ``step`` (from 1), nested tuples of tensors on the host; the same for the same seed."""
 
     @abstractmethod
-    def loss(self, inputs: Any) -> Step:
+    def loss(self, inputs: Any) -> LossOutput:
         """Return the loss of a step from its ``inputs`` on the device, without reading a tensor's value on the host."""
 
     @property

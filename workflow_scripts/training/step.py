@@ -66,7 +66,7 @@ def shapes_for(device: torch.device, module: nn.Module, chunk: int | None) -> Sh
     return ROUNDED._replace(longest=min(limits, default=None))
 
 
-def host_half(objective: Objective, seed: int, step: int) -> Inputs:
+def prepare_inputs(objective: Objective, seed: int, step: int) -> Inputs:
     """Inputs and keys of a step, on the host."""
     passes = objective.passes + draws_outside(objective.module)
     return objective.inputs(step), keys_of(seed, step, passes=passes, sites=SITES * _depth(objective.module))
@@ -87,7 +87,7 @@ def draws_outside(module: nn.Module) -> bool:
     return any(isinstance(part, nn.Dropout | nn.RReLU) for part in {*module.modules()} - inside)
 
 
-def ahead(
+def prefetch(
     make: Callable[[int], Inputs], device: torch.device, done: int, steps: int
 ) -> Generator[Inputs, None, None]:
     """Inputs of the remaining steps, on the host.
@@ -112,7 +112,7 @@ def ahead(
         yield from (inputs.result() for inputs in later)
 
 
-class Update:
+class TrainStep:
     """The device's half of a step: from inputs to updated weights.
 
     Raises:
@@ -123,10 +123,10 @@ class Update:
         self.objective, self.settings = objective, settings
         self.device = next(objective.module.parameters()).device
         self._trainable = {name: p for name, p in objective.module.named_parameters() if p.requires_grad}
-        budgets = objective.rate_budgets
+        budgets = objective.lr_budgets
         self._common = [p for name, p in self._trainable.items() if name not in budgets]
         cycle = range(1, settings.cycle(steps) + 1)
-        total = sum(settings.rate(step, steps) for step in cycle) if budgets else 1.0
+        total = sum(settings.lr(step, steps) for step in cycle) if budgets else 1.0
         groups = [{"params": self._common, "share": 1.0}] + [
             {"params": [self._trainable[name]], "share": budget / total, "weight_decay": 0.0}
             for name, budget in budgets.items()
@@ -145,13 +145,13 @@ class Update:
             capturable=on_gpu,
         )
 
-    def begin(self, rate: float) -> None:
+    def begin(self, lr: float) -> None:
         """Set the learning rate of the next step, and training mode, since an evaluation may have switched it off."""
         for group in self.optimiser.param_groups:
             if isinstance(group["lr"], Tensor):
-                group["lr"].fill_(rate * group["share"])
+                group["lr"].fill_(lr * group["share"])
             else:
-                group["lr"] = rate * group["share"]
+                group["lr"] = lr * group["share"]
         self.objective.module.train()
 
     def __call__(self, inputs: Inputs) -> Results:
@@ -172,15 +172,15 @@ class Update:
         return torch.stack([value.double() for value in results]), list(step.metrics)
 
 
-class Eager:
+class EagerStep:
     """Steps that run eagerly, with compiled layers if ``compiles``."""
 
-    def __init__(self, update: Update, compiles: bool) -> None:
+    def __init__(self, update: TrainStep, compiles: bool) -> None:
         self._update, self.compiles = update, compiles
 
-    def __call__(self, inputs: Inputs, rate: float) -> Results:
+    def __call__(self, inputs: Inputs, lr: float) -> Results:
         """Take a step from inputs on the host."""
-        self._update.begin(rate)
+        self._update.begin(lr)
         return self._run(onto(inputs, self._update.device))
 
     def _run(self, inputs: Inputs) -> Results:
@@ -196,7 +196,7 @@ class Graph(NamedTuple):
     results: Results
 
 
-class Captured(Eager):
+class CUDAGraphStep(EagerStep):
     """Steps that are captured as CUDA graphs, each when its shape occurs for the second time, and then replayed.
 
     The first step of a shape runs eagerly, and creates everything that is created at first use: optimiser state,
@@ -204,7 +204,7 @@ class Captured(Eager):
     the default stream. Steps that cannot be captured run eagerly, with the same bytes.
     """
 
-    def __init__(self, update: Update, compiles: bool) -> None:
+    def __init__(self, update: TrainStep, compiles: bool) -> None:
         super().__init__(update, compiles)
         self._stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         self._graphs: dict[Hashable, Graph] = {}
@@ -213,11 +213,11 @@ class Captured(Eager):
         self._taken: dict[Hashable, int] = {}  # bytes that an eager step of a shape takes
         self._pooled = 0  # bytes of the largest captured step; the others share them
 
-    def __call__(self, inputs: Inputs, rate: float) -> Results:
+    def __call__(self, inputs: Inputs, lr: float) -> Results:
         """Take a step from inputs on the host."""
         self._stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._stream):
-            self._update.begin(rate)
+            self._update.begin(lr)
             results = self._step(inputs)
         torch.cuda.current_stream().wait_stream(self._stream)
         return results
@@ -272,7 +272,7 @@ class Captured(Eager):
 
     def _capture(self, inputs: Inputs) -> Graph:
         graph, fixed = torch.cuda.CUDAGraph(), onto(inputs, self._update.device)
-        # thread_local: pinning the next inputs in another thread (``ahead``) would end a global capture.
+        # thread_local: pinning the next inputs in another thread (``prefetch``) would end a global capture.
         with torch.cuda.graph(graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"):
             results = self._run(fixed)
         self._pool = self._pool or graph.pool()
@@ -289,11 +289,11 @@ def _shape(inputs: Inputs) -> Hashable:
     return str(structure), tuple(tuple(leaf.shape) if isinstance(leaf, Tensor) else leaf for leaf in leaves)
 
 
-def step_runner(update: Update, shapes: Shapes, steps: int) -> Eager:
+def step_runner(update: TrainStep, shapes: Shapes, steps: int) -> EagerStep:
     """The runner of a training's steps: captured if shapes are rounded up and the training is long enough."""
     pays = update.device.type == "cuda" and steps * _sentences(update.objective) >= COMPILED_FROM
     captures = shapes != NATURAL and steps >= CAPTURED_FROM
-    return (Captured if captures else Eager)(update, pays and can_compile())
+    return (CUDAGraphStep if captures else EagerStep)(update, pays and can_compile())
 
 
 def _sentences(objective: Objective) -> int:

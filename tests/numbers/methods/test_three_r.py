@@ -16,7 +16,7 @@ from workflow_scripts.settings.methods import read_method
 from workflow_scripts.settings.study import Configuration
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.loop import train
-from workflow_scripts.training.objective import Objective, Step
+from workflow_scripts.training.objective import LossOutput, Objective
 from workflow_scripts.training.sampler import Sampler
 
 TEXTS, POOL = tiny.sentences(40), tiny.sentences(12, seed=9)
@@ -224,14 +224,14 @@ class Falling(Objective):
 
     def __init__(self, travel):
         self.module = torch.nn.ParameterDict({"c": torch.tensor(1.0), "weight": torch.tensor(2.0)})
-        self.rate_budgets = {"c": travel}
+        self.lr_budgets = {"c": travel}
 
     def inputs(self, step):
         return ()
 
     def loss(self, inputs):
         loss = self.pull(self.module["c"]) + self.module["weight"] ** 2
-        return Step(loss, {"threshold": self.module["c"].detach().clone()})
+        return LossOutput(loss, {"threshold": self.module["c"].detach().clone()})
 
     def pull(self, c):
         return 3.0 * c
@@ -273,7 +273,7 @@ def test_the_grid_of_table_7_has_its_path_and_its_schedule(tmp_path):
     assert path[0] == threshold["start"] == 1.0
     assert path[100::100] == pytest.approx([*TABLE_7, *[0.273] * 8], abs=0.014)
     # From 1e-5 it rises by .002 in the last tenth of the epoch, and by .012 in the first one after it.
-    rates = np.array([whole.rate(step, 23_437) for step in range(1, 23_438)])
+    rates = np.array([whole.lr(step, 23_437) for step in range(1, 23_438)])
     moves = threshold["travel"] * rates / rates[:15_625].sum()
     assert 0.002 < moves[14_062:15_625].sum() < 0.012 < moves[15_625:17_187].sum()
 

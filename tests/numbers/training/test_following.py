@@ -59,14 +59,14 @@ def job(folder, rule, kill=None, cache=None):
     def act():
         os.chdir(folder)
         write_checkpoints_by_steps()
-        half = loop.host_half
+        half = loop.prepare_inputs
 
         def perhaps(objective, seed, step):
             if step == kill:
                 os.kill(os.getpid(), signal.SIGKILL)
             return half(objective, seed, step)
 
-        loop.host_half = perhaps
+        loop.prepare_inputs = perhaps
         jobs.begin_here(rule, call)
 
     return jobs.in_child(act, folder / "job.log")

@@ -93,13 +93,13 @@ def half_removed() -> None:
     die()
 
 
-BETWEEN_STEPS = (End(LOOP, "host_half", BETWEEN),)
+BETWEEN_STEPS = (End(LOOP, "prepare_inputs", BETWEEN),)
 AT_REMOVAL = 3  # behind those of what is left of the first and the second checkpoint, of which nothing is
 ASKED, CTRL_C = partial(signalled, signal.SIGTERM), partial(signalled, signal.SIGINT)
-STOPPED = (End(LOOP, "host_half", BETWEEN, ASKED),)
+STOPPED = (End(LOOP, "prepare_inputs", BETWEEN, ASKED),)
 CASES = {
     "killed after the first checkpoint": Case(FIRST + 1, BETWEEN_STEPS),
-    "killed twice": Case(SECOND + 1, (*BETWEEN_STEPS, End(LOOP, "host_half", SECOND + 2 - FIRST))),
+    "killed twice": Case(SECOND + 1, (*BETWEEN_STEPS, End(LOOP, "prepare_inputs", SECOND + 2 - FIRST))),
     "killed writing the first checkpoint": Case(1, (End(CHECKPOINTS, "atomic", 3),)),
     **{
         f"killed before {name} is written": Case(FIRST + 1, (End(CHECKPOINTS, "atomic", number),))
@@ -115,8 +115,8 @@ CASES = {
         SECOND + 1, (End("workflow_scripts.jobs.train_encoder", "write_table", 1),)
     ),
     "asked to stop": Case(BETWEEN + 1, STOPPED, code=EXIT_TRY_AGAIN),
-    "Ctrl-C": Case(BETWEEN + 1, (End(LOOP, "host_half", BETWEEN, CTRL_C),), code=EXIT_TRY_AGAIN),
-    "asked to stop in the last step": Case(1, (End(LOOP, "host_half", jobs.STEPS, ASKED),), code=0),
+    "Ctrl-C": Case(BETWEEN + 1, (End(LOOP, "prepare_inputs", BETWEEN, CTRL_C),), code=EXIT_TRY_AGAIN),
+    "asked to stop in the last step": Case(1, (End(LOOP, "prepare_inputs", jobs.STEPS, ASKED),), code=0),
     "other settings": Case(1, BETWEEN_STEPS, then=OTHER),
     "a bit of the optimiser changed": Case(1, BETWEEN_STEPS, damage=partial(flip, "optimiser.safetensors")),
     "a bit of the manifest changed": Case(1, BETWEEN_STEPS, damage=partial(flip, "COMPLETE.json")),
@@ -141,7 +141,7 @@ def inputs(tmp_path_factory):
 def note_steps():
     """Write the steps that this process takes into a file."""
     module, steps = importlib.import_module(LOOP), Path("steps")
-    function = module.host_half
+    function = module.prepare_inputs
     steps.unlink(missing_ok=True)
 
     def noting(objective, seed, step):
@@ -149,7 +149,7 @@ def note_steps():
             file.write(f"{step}\n")
         return function(objective, seed, step)
 
-    module.host_half = noting
+    module.prepare_inputs = noting
 
 
 def play(folder, case, settings, end=None):

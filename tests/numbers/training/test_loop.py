@@ -15,8 +15,8 @@ from workflow_scripts.models.dropout import Masks, dropout_keys, patched_dropout
 from workflow_scripts.models.tokens import Packing
 from workflow_scripts.training import loop
 from workflow_scripts.training.loop import Preempted, train
-from workflow_scripts.training.objective import Objective, Step
-from workflow_scripts.training.step import host_half
+from workflow_scripts.training.objective import LossOutput, Objective
+from workflow_scripts.training.step import prepare_inputs
 
 STEPS, SEED = 10, 7
 
@@ -42,7 +42,7 @@ class Toy(Objective):
 
     def loss(self, inputs):
         data, step = inputs
-        return Step(self._spoil(int(step), (self.module(data) ** 2).mean()))
+        return LossOutput(self._spoil(int(step), (self.module(data) ** 2).mean()))
 
     def weights(self):
         return {name: value.clone() for name, value in self.module.state_dict().items()}
@@ -87,7 +87,7 @@ def test_history_has_one_row_a_step_with_rate_and_norm(tmp_path):
     history = outcome.history
     assert history.schema == HISTORY
     assert history["step"].to_pylist() == toy.asked == list(range(1, STEPS + 1))
-    rates = [settings(learning_rate=0.05).rate(step, STEPS) for step in range(1, STEPS + 1)]
+    rates = [settings(learning_rate=0.05).lr(step, STEPS) for step in range(1, STEPS + 1)]
     assert history["learning_rate"].to_pylist() == pytest.approx(rates)
     scores = {4: 0.1, 8: 0.2, 10: 0.3}  # every fourth, and after the last
     assert history["dev_score"].to_pylist() == [scores.get(step) for step in range(1, STEPS + 1)]
@@ -107,7 +107,7 @@ def test_several_steps_are_adamw_on_gradients_cut_to_their_largest_norm(tmp_path
     for step in range(1, steps + 1):
         reference.module.zero_grad()
         reference.module.train()
-        own, keys = host_half(reference, SEED, step)
+        own, keys = prepare_inputs(reference, SEED, step)
         with dropout_keys(keys), patched_dropout(Masks(Packing.of(torch.ones(1, 1)))):
             reference.loss(own).loss.backward()
         learning = {name: p for name, p in named.items() if p.grad is not None}
@@ -131,10 +131,10 @@ class Steep(Toy):
     def __init__(self):
         super().__init__()
         self.module.register_parameter("c", nn.Parameter(torch.zeros(())))
-        self.rate_budgets = {"c": 1.0}
+        self.lr_budgets = {"c": 1.0}
 
     def loss(self, inputs):
-        return Step(super().loss(inputs).loss + 1000 * self.module.c)
+        return LossOutput(super().loss(inputs).loss + 1000 * self.module.c)
 
 
 def test_a_parameter_with_a_rate_of_its_own_shortens_no_gradient_of_the_others(tmp_path):

@@ -12,7 +12,7 @@ from tests.material import SMALL, blocks, prepared, training, write_encoder
 from workflow_scripts.models import packed
 from workflow_scripts.models.tokens import NATURAL, Shapes
 from workflow_scripts.training import step
-from workflow_scripts.training.step import Captured, Eager, Update, host_half
+from workflow_scripts.training.step import CUDAGraphStep, EagerStep, TrainStep, prepare_inputs
 
 SIZE = SMALL._replace(layers=2)
 STEPS, RATE = 10, 1e-3
@@ -121,8 +121,8 @@ def cuda(monkeypatch):
 def steps_of(folder, method, shapes, run_of):
     """Results of ten steps, the weights after them, and the inputs; ``run_of`` makes a runner of an update."""
     objective = prepared(blocks()[method], folder, SIZE, CPU, shapes=shapes).objective
-    run = run_of(Update(objective, training(SIZE, max_steps=STEPS), STEPS))
-    inputs = [host_half(objective, 1, number) for number in range(1, STEPS + 1)]
+    run = run_of(TrainStep(objective, training(SIZE, max_steps=STEPS), STEPS))
+    inputs = [prepare_inputs(objective, 1, number) for number in range(1, STEPS + 1)]
     left = [run(one, RATE / number) for number, one in enumerate(inputs, start=1)]
     return left, objective.module.state_dict(), [step._shape(one) for one in inputs]
 
@@ -136,9 +136,9 @@ def test_a_shape_that_occurs_again_is_captured_and_replayed_with_the_results_of_
 ):
     monkeypatch.setattr(step, "MOST_GRAPHS", most)
     shapes = Shapes(tokens=tokens, width=32)
-    eager = steps_of(folder, method, shapes, lambda update: Eager(update, compiles=False))
+    eager = steps_of(folder, method, shapes, lambda update: EagerStep(update, compiles=False))
     replayed = steps_of(
-        folder, method, shapes, lambda update: Captured(Watched(update, cuda), compiles=False)
+        folder, method, shapes, lambda update: CUDAGraphStep(Watched(update, cuda), compiles=False)
     )
     occurring = eager[2]
     kept = [shape for n, shape in enumerate(occurring) if occurring[:n].count(shape) == 1][:most]
@@ -162,8 +162,10 @@ FAILURES = {
 def test_a_training_goes_on_eagerly_if_a_step_cannot_be_captured(folder, cuda, capsys, failure):
     cuda.error, cuda.free = FAILURES[failure]
     shapes = Shapes(tokens=256, width=32)
-    eager = steps_of(folder, "simcse", shapes, lambda update: Eager(update, compiles=False))
-    found = steps_of(folder, "simcse", shapes, lambda update: Captured(Watched(update, cuda), compiles=False))
+    eager = steps_of(folder, "simcse", shapes, lambda update: EagerStep(update, compiles=False))
+    found = steps_of(
+        folder, "simcse", shapes, lambda update: CUDAGraphStep(Watched(update, cuda), compiles=False)
+    )
     captures = 1 if cuda.error else 0
     assert Counter(cuda.events) == Counter({"capture": captures, "eager": STEPS})
     assert all(torch.equal(one, other) for (one, _), (other, _) in zip(eager[0], found[0], strict=True))
@@ -180,7 +182,7 @@ def test_large_steps_are_compiled_in_shorter_trainings(folder, monkeypatch):
     monkeypatch.setattr(step, "can_compile", lambda: True)
     for method, views in (("simcse", 2), ("supervised_simcse", 3), ("promptbert", 2)):
         objective = prepared(blocks()[method], folder, SIZE, CPU).objective
-        update = Update(objective, training(SIZE), STEPS)
+        update = TrainStep(objective, training(SIZE), STEPS)
         bare = 2 * 16 if method == "promptbert" else 0  # templates, of at most as many lengths as sentences
         most = step.COMPILED_FROM // (views * SIZE.batch)
         least = step.COMPILED_FROM // (views * SIZE.batch + bare)
@@ -209,7 +211,7 @@ def broken(_graph, _inputs):
 def test_a_training_goes_on_uncompiled_if_a_compilation_fails(folder, uncompiled, monkeypatch, capsys):
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=broken))
     found = [
-        steps_of(folder, "jtcse", NATURAL, lambda update, on=on: Eager(update, compiles=on))
+        steps_of(folder, "jtcse", NATURAL, lambda update, on=on: EagerStep(update, compiles=on))
         for on in (False, True)
     ]
     assert all(torch.equal(one, other) for (one, _), (other, _) in zip(found[0][0], found[1][0], strict=True))
@@ -225,7 +227,7 @@ def test_out_of_memory_in_a_compiled_layer_is_no_failure_of_the_compiler(folder,
 
     monkeypatch.setattr(packed, "_compile", lambda _function: full)
     with pytest.raises(torch.OutOfMemoryError):
-        steps_of(folder, "simcse", NATURAL, lambda update: Eager(update, compiles=True))
+        steps_of(folder, "simcse", NATURAL, lambda update: EagerStep(update, compiles=True))
 
 
 @pytest.mark.parametrize("missing", ["gcc or clang", "a compiler in CC", "Python.h"])

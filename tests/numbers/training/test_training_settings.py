@@ -6,7 +6,7 @@ from tests.tiny import training as settings
 
 
 def rates(steps, **changes):
-    return [settings(**{"learning_rate": 0.8} | changes).rate(step, steps) for step in range(1, steps + 1)]
+    return [settings(**{"learning_rate": 0.8} | changes).lr(step, steps) for step in range(1, steps + 1)]
 
 
 def test_linear_starts_at_the_peak_and_would_reach_zero_after_the_last_step():
