@@ -16,8 +16,9 @@ Exit code 1 if a job has died or is silent.
 import csv
 import socket
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
@@ -87,19 +88,26 @@ def running(folders: Iterable[Path], here: str, now: float) -> Iterator[Row]:
     """
     for folder in folders:
         for lock in sorted(folder.rglob("*.log.lock")):
-            holder = holder_of(lock)
-            if holder is None:
-                continue
-            log = lock.with_suffix("")
-            table, _ = beside(log)
-            signs = [path.stat().st_mtime for path in (lock, log, table) if path.exists()]
-            # Rows from before its start are of the job as it ran before.
-            is_own = table.exists() and table.stat().st_mtime >= holder.since.timestamp()
-            progress = read_progress(table) if is_own else None
-            quiet = now - max(signs)
-            state = _state(holder, here, quiet, progress)
-            if state == "running" or quiet < _FORGOTTEN_SECONDS:
-                yield _row(folder, log, holder.host, state, progress)
+            with suppress(OSError):  # a file that somebody deletes meanwhile
+                if row := _row_of(folder, lock, here, now):
+                    yield row
+
+
+def _row_of(folder: Path, lock: Path, here: str, now: float) -> Row | None:
+    """Return the row of a job by its lock; None if it has ended, or died long ago."""
+    holder = holder_of(lock)
+    if holder is None:
+        return None
+    log = lock.with_suffix("")
+    table, _ = beside(log)
+    signs = [path.stat().st_mtime for path in (lock, log, table) if path.exists()]
+    # Rows from before its start are of the job as it ran before.
+    is_own = table.exists() and table.stat().st_mtime >= holder.since.timestamp()
+    progress = read_progress(table) if is_own else None
+    quiet = now - max(signs)
+    state = _state(holder, here, quiet, progress)
+    is_shown = state == "running" or quiet < _FORGOTTEN_SECONDS
+    return _row(folder, log, holder.host, state, progress) if is_shown else None
 
 
 def read_progress(table: Path) -> Progress | None:
@@ -111,9 +119,9 @@ def read_progress(table: Path) -> Progress | None:
     last = rows[-1]
     scores = [float(row["dev_score"]) for row in rows if row["dev_score"]]
     timed = [(row["time"], 1 / float(row["steps_per_second"])) for row in rows[-_RECENT:] if row["time"]]
-    gaps = Counter[str]()
+    gaps = defaultdict[str, float](float)
     for written, seconds in timed:
-        gaps[written] += seconds  # type: ignore[assignment]
+        gaps[written] += seconds
     total = sum(gaps.values())
     return Progress(
         step=int(last["step"]),
