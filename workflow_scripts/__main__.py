@@ -15,7 +15,7 @@ from workflow_scripts.errors import advice, one_line_errors
 VERBS = {
     "preflight": "check that a study can run here, and estimate its cost",
     "watch": "follow the running jobs of a study",
-    "show": "print tables; --csv, --markdown, --latex",
+    "show": "print tables, sorted, chosen or joined; draw learning curves",
     "claims": "print a study's verdicts on the papers' claims",
     "explain": "show where a file or a table cell comes from",
     "verify": "check results for changes since they were written",

@@ -1,11 +1,10 @@
 """The plan of preflight for the demo: every job once, papers as targets, errors in one line."""
 
-import json
-
 import pytest
 
 from tests.cards import machine
 from tests.planning import DEMO, ROOT, copy_tree, planned_jobs, run, run_alone
+from tests.verbs import parts_of
 from workflow_scripts.graph.notes import note_call
 
 
@@ -21,7 +20,7 @@ def rules_of(folder, *words):
 
 
 def jobs_by_rule(text):
-    return [row for row in json.loads(text) if row["part"] == "jobs_by_rule"]
+    return parts_of(text)["jobs_by_rule"]
 
 
 def test_every_job_is_counted_once_as_snakemake_counts_it(tmp_path):

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from workflow_scripts.columns import HISTORY, METRICS, WORD_COUNTS
 from workflow_scripts.data.printed import read_printed
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.figures.base import Declaration, Drawn, Request, frame, log_scale, new_figure
+from workflow_scripts.figures.base import Declaration, Drawn, Figure, Request, frame, log_scale, new_figure
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.records import RunTable, run_tables
 from workflow_scripts.settings.base import Settings
@@ -29,7 +29,8 @@ _LINES: dict[str, Any] = {
 
 # Training loss and development score
 
-_HOW_DRAWN = (
+_AXES = {"loss": "training loss", "dev_score": "development score"}
+HOW_DRAWN = (
     "Lines: means over seeds; shadows: from the lowest seed to the highest. The loss is averaged over equal blocks of "
     "steps."
 )
@@ -55,18 +56,26 @@ def learning_curves(request: Request[LearningCurves]) -> Drawn:
 
     The points are values of two metrics: ``loss``, the mean of a block of steps at its middle, and ``dev_score``.
     """
+    points = curves(run_tables(request.inputs["histories"], HISTORY), request.config.loss_blocks)
+    return Drawn(points, draw_curves(points), [HOW_DRAWN])
+
+
+def draw_curves(points: pd.DataFrame) -> Figure:
+    """Draw the points of ``curves``, a panel per metric, a line per run."""
     import seaborn
 
-    points = curves(run_tables(request.inputs["histories"], HISTORY), request.config.loss_blocks)
     grid = seaborn.relplot(
         points, **_LINES, row="metric", hue="run", style="run", errorbar=("pi", 100), height=2, aspect=2.5,
         facet_kws={"sharey": False},
     )  # fmt: skip
     grid.set_titles("{row_name}")
-    grid.set_axis_labels("optimiser steps", "")
+    grid.set_xlabels("optimiser steps")
+    for metric, axes in grid.axes_dict.items():
+        axes.set_ylabel(_AXES[metric])
     if (points["value"] > 0).all():
         log_scale(grid.axes_dict["loss"])
-    return Drawn(points, grid.figure, [_HOW_DRAWN])
+    picture: Figure = grid.figure
+    return picture
 
 
 def curves(histories: Iterable[RunTable], loss_blocks: int) -> pd.DataFrame:

@@ -4,7 +4,8 @@ A substitution is marked by a letter on each run that it affects, a note by a nu
 heading if it applies to all cells of a column.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, product, zip_longest
@@ -43,11 +44,18 @@ class Sheet:
     """Runs and headings that readers see under another name."""
     trained: Mapping[str, str] = field(default_factory=dict)
     """Length of the training of each run; empty if all were trained equally long."""
+    of_heading: Mapping[str, str] = field(default_factory=dict)
+    """Headings of a joined table, each with the heading that it has in its own table."""
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """All cells, run by run in the order of the headings, with their texts (``cells.text_of``)."""
-        frame = pd.DataFrame([row | text_of(row, self.alpha) for row in self.rows], dtype=object)
+        """All cells, run by run in the order of the headings, with their texts (``cells.text_of``).
+
+        Cells that joined tables do not have are empty: their number of seeds is None.
+        """
+        rows = [row | text_of(row, self.alpha) for row in self.rows]
+        rows = [row | {"score": ""} if row["seeds"] is None else row for row in rows]
+        frame = pd.DataFrame(rows, dtype=object)
         by_place = frame.set_index(["run", "heading"], drop=False)
         return by_place.loc[[*product(frame["run"].unique(), self.headings)]].reset_index(drop=True)
 
@@ -99,7 +107,7 @@ class Sheet:
 
     @property
     def _columns(self) -> list[tuple[str, pd.DataFrame]]:
-        return [*self.cells.groupby("heading", sort=False)]
+        return [*self.cells[self.cells["seeds"].notna()].groupby("heading", sort=False)]
 
     @cached_property
     def _common(self) -> dict[str, str | None]:
@@ -241,22 +249,22 @@ def _measure(cells: pd.DataFrame) -> str:
     return "; ".join(parts)
 
 
-def _grid(sheet: Sheet, cell: Callable[[Row], str]) -> list[list[str]]:
-    """The texts of a table, its heading first; ``cell`` gives those of its cells.
+def _grid(sheet: Sheet, cell: Callable[[Row], str], text: Callable[[str], str] = str) -> list[list[str]]:
+    """The texts of a table, its heading first; ``cell`` gives those of its cells, ``text`` escapes the others.
 
     Where rows are compared with different runs, a column says with which.
     """
 
     def named(one: Row) -> str:
-        return _signed(sheet.named(one["name"]), one)
+        return text(_signed(sheet.named(one["name"]), one))
 
     bases = sheet.has_bases
     head = ["run", *["base"] * bases, *sheet.facts, *map(named, sheet.heads)]
     rows = (
         [
             named(line),
-            *[sheet.named(line["against"] or "")] * bases,
-            *line["facts"].values(),
+            *[text(sheet.named(line["against"] or ""))] * bases,
+            *map(text, line["facts"].values()),
             *map(cell, line["cells"]),
         ]
         for line in sheet.lines
@@ -288,14 +296,14 @@ def footnotes(sheet: Sheet) -> Iterator[str]:
 # Terminal
 
 
-def in_terminal(sheet: Sheet, width: int) -> str:
+def in_terminal(sheet: Sheet, width: int, *, notes: bool = True) -> str:
     """A table with up to three lines a run; columns beyond ``width`` letters are printed below the others."""
     head, *rows = _grid(sheet, _in_lines)
     lines = [line for row in rows for line in zip_longest(*map(str.splitlines, row), fillvalue="")]
     cells, runs = [line[1:] for line in lines], [line[0] for line in lines]
     frame = pd.DataFrame(cells, index=runs, columns=head[1:]).rename_axis(columns="run")
     printed = frame.to_string(line_width=width)
-    return "\n".join([sheet.title, sheet.source, "", printed, "", *footnotes(sheet)])
+    return "\n".join([sheet.title, sheet.source, "", printed, *(["", *footnotes(sheet)] if notes else [])])
 
 
 def _in_lines(row: Row) -> str:
@@ -309,15 +317,30 @@ def _in_lines(row: Row) -> str:
 # Markdown, LaTeX and CSV
 
 
-def in_rows(sheet: Sheet) -> list[list[str]]:
-    """The texts of a table, one line each: its heading, then a row a run."""
+def in_rows(
+    sheet: Sheet,
+    best: Collection[tuple[str, str]] = (),
+    strong: Callable[[str], str] = "**{}**".format,
+    text: Callable[[str], str] = str,
+) -> list[list[str]]:
+    """The texts of a table, one line each: its heading, then a row a run.
+
+    Args:
+        sheet: The table.
+        best: Cells in bold, by run and heading.
+        strong: Makes an escaped text bold.
+        text: Escapes a text.
+    """
 
     def cell(row: Row) -> str:
+        score = text(row["score"])
+        score = strong(score) if (row["run"], row["heading"]) in best else score
         difference = row["difference_text"] and f" ({row['difference_text']})"
         paper = row["paper"] and f"; paper {row['paper']}"
-        return f"{_signed(row['score'], row)}{row['star']}{difference}{paper}"
+        rest = f"{_signed('', row)}{row['star']}{difference}{paper}"
+        return score + text(rest)
 
-    return _grid(sheet, cell)
+    return _grid(sheet, cell, text)
 
 
 _IN_LATEX = str.maketrans(
@@ -339,15 +362,19 @@ _IN_LATEX = str.maketrans(
 )
 
 
-def latex(sheet: Sheet, command: str) -> str:
+def latex(sheet: Sheet, command: str, best: Collection[tuple[str, str]] = (), *, notes: bool = True) -> str:
     """A table as papers print it, with the rules of booktabs and its signs explained below it.
 
     Args:
         sheet: The table.
         command: What printed it, for a comment.
+        best: Cells in bold, by run and heading.
+        notes: Whether to explain its signs.
     """
-    rows = in_rows(sheet)
-    head, *body = (rf"{' & '.join(map(_in_latex, row))} \\" for row in rows)
+    rows = in_rows(sheet, best, r"\textbf{{{}}}".format, _in_latex)
+    head, *body = (rf"{' & '.join(row)} \\" for row in rows)
+    small = [r"\begin{minipage}{\linewidth}\footnotesize\medskip", r"\end{minipage}"]
+    below = [small[0], *(rf"{_in_latex(line)}\par" for line in footnotes(sheet)), small[1]] if notes else []
     # Paragraphs of a small box, because a footnote of a floating table would be lost.
     return "\n".join(
         [
@@ -363,9 +390,7 @@ def latex(sheet: Sheet, command: str) -> str:
             *body,
             r"\bottomrule",
             r"\end{tabular}",
-            r"\begin{minipage}{\linewidth}\footnotesize\medskip",
-            *(rf"{_in_latex(line)}\par" for line in footnotes(sheet)),
-            r"\end{minipage}",
+            *below,
             r"\end{table}",
         ]
     )
@@ -373,11 +398,11 @@ def latex(sheet: Sheet, command: str) -> str:
 
 def _in_latex(text: str) -> str:
     """Text that LaTeX prints unchanged, in one line; letters of any alphabet stay, as UTF-8."""
-    return " ".join(text.split()).translate(_IN_LATEX)
+    return re.sub(r"\s+", " ", text).translate(_IN_LATEX)
 
 
 _CSV_FIELDS = [
-    "experiment", "run", "heading", "task", "aggregation", "metric", "mean", "sd", "seeds", "n", "baseline",
+    "study", "experiment", "run", "heading", "task", "aggregation", "metric", "mean", "sd", "seeds", "n", "baseline",
     "difference", "p_value", "detectable", "published", "note", "labels",
 ]  # fmt: skip
 _ROUNDED = ("mean", "sd", "difference", "detectable", "published")
@@ -385,7 +410,7 @@ _ROUNDED = ("mean", "sd", "difference", "detectable", "published")
 
 def to_csv(sheets: Iterable[Sheet]) -> str:
     """Tables one after another, rounded to the printed digits; a gap is in the note of its row, not in labels."""
-    rows = [_in_csv(sheet.name, row) for sheet in sheets for row in sheet.rows]
+    rows = [_in_csv(sheet.name, row) for sheet in sheets for row in sheet.rows if row["seeds"] is not None]
     frame = pd.DataFrame(rows, columns=_CSV_FIELDS, dtype=object)
     text: str = frame.to_csv(index=False, lineterminator="\n")
     return text
@@ -396,4 +421,5 @@ def _in_csv(name: str, row: Row) -> Row:
     rounded = {key: round(value, row["digits"]) + 0.0 for key, value in measured.items()}  # -0.0 becomes 0.0
     p = None if row["p_value"] is None else f"{row['p_value']:.2g}"
     labels = "; ".join(split_labels(map(Label.model_validate, row["labels"])).substitutions)
-    return row | rounded | {"experiment": name, "labels": labels, "p_value": p}
+    place = {"study": row.get("study"), "experiment": row.get("table", name)}
+    return place | row | rounded | {"labels": labels, "p_value": p}

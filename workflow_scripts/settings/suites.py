@@ -23,6 +23,33 @@ def cells(aggregations: Iterable[str], metrics: Iterable[str]) -> Cells:
     return frozenset(product(aggregations, metrics))
 
 
+LOWER_IS_BETTER = frozenset(
+    {
+        "alignment", "uniformity", "parameters", "gmac_linear", "gmac_total", "added_parameters_percent",
+        "latency_ms", "latency_ratio", "added_latency_percent", "retrieval_ms", "index_bytes",
+    }
+)  # fmt: skip
+"""Metrics of which lower values are better."""
+NOT_RANKED = frozenset({"mean_modulus", "mean_cosine", "cls_energy", "base_latency_ms"})
+"""Metrics that describe an encoder, or another one: neither end is better."""
+_NO_SCORES = ("training", "statistics")
+"""Values of the column ``suite`` in tables for paths of a training, and for statistics of datasets."""
+
+
+def direction_of(suite: str, aggregation: str, metric: str) -> int:
+    """Return 1 if higher values are better, -1 if lower ones are, and 0 if neither is.
+
+    Args:
+        suite: As in ``columns.TABLE``.
+        aggregation: A standard deviation is not ranked.
+        metric: One, or several with " and " between them, which are ranked if all agree.
+    """
+    if suite in _NO_SCORES or "sd" in aggregation.split(" and "):
+        return 0
+    ends = {0 if one in NOT_RANKED else -1 if one in LOWER_IS_BETTER else 1 for one in metric.split(" and ")}
+    return ends.pop() if len(ends) == 1 else 0
+
+
 def aggregation_findings(
     aggregation: str, patterns: Collection[str], path: str, who: str, metric: str
 ) -> Iterator[Finding]:

@@ -1,7 +1,8 @@
 """Print the JSON Schema of the configuration, of a grid, or of the options of a reader of datasets.
 
-Each key has its type, its range and its description, by which an editor knows it. Of a reader there are also the roles
-that its files may have, and the rows that it returns.
+Each key has its type, its range and its description, which an editor shows and checks. The schema of the configuration
+is that of each of its files: since files are merged, none has to have a key, and a list may be added to (experiments+).
+Of a reader there are also the roles that its files may have, and the rows that it returns. --json prints the same.
 
   python -m workflow_scripts schema > .vscode/semblance.schema.json
 """
@@ -28,7 +29,28 @@ def reader_schema(name: str) -> dict[str, Any]:
 def schema_of(file: str) -> dict[str, Any]:
     """The schema of a kind of file."""
     schema: dict[str, Any] = _FILES[file].model_json_schema()
-    return schema
+    return of_a_part(schema) if file == "configuration" else schema
+
+
+def of_a_part(schema: Any) -> Any:
+    """Return the schema of files that are merged before they are checked: no key is required, and lists have a plus.
+
+    Several blocks of a union may then fit, so ``oneOf`` is ``anyOf``.
+    """
+    if isinstance(schema, list):
+        return [of_a_part(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {"anyOf" if key == "oneOf" else key: of_a_part(value) for key, value in schema.items()}
+    if isinstance(found.get("properties"), dict):
+        found = {key: value for key, value in found.items() if key not in ("required", "discriminator")}
+        lists = {f"{key}+": value for key, value in found["properties"].items() if _may_be_a_list(value)}
+        found["properties"] |= lists
+    return found
+
+
+def _may_be_a_list(schema: dict[str, Any]) -> bool:
+    return schema.get("type") == "array" or any(map(_may_be_a_list, schema.get("anyOf", ())))
 
 
 ARGUMENTS = (argument("what", nargs="?", default="configuration", choices=[*_FILES, *READERS]),)

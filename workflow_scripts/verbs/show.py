@@ -1,24 +1,36 @@
-"""Print tables: all of a study, results/<study>, or the files that are named.
+"""Print tables: all of a study, results/<study>, or the files that are named; of trainings, draw the learning curves.
 
---csv has their numbers, rounded and without times; --markdown and --latex have a table's cells as they are printed,
-with the paper's values; LaTeX needs booktabs. Texts in --csv are written as they are, for programs: a quote in front
-of a title that begins with =, +, - or @ would change the title. Spreadsheets take such a cell for a formula, so import
-the column as text.
+Several files, also of several studies, are printed as one table. Its rows are joined by run and its columns by heading.
+If a run has different values in two tables, it has a row for each, named after its table or study; with --by run, it
+has one row, and the column occurs for each table. The tables of a study are joined only if --by is given.
 
-  python -m workflow_scripts show results/demo/tables/demo.parquet --markdown
+--sort has the best runs first (the highest values, or the lowest of a column such as alignment). --csv has the tables'
+numbers, rounded and without times; --markdown and --latex have the cells as they are printed, with the paper's values
+and the best value of each column in bold; LaTeX needs booktabs. Texts in --csv are written as they are, for programs: a
+quote in front of a title that begins with =, +, - or @ would change the title. Spreadsheets take such a cell for a
+formula, so import the column as text.
+
+Of folders of runs, seeds or models, or of histories, one figure is drawn into the file --to (.svg, .pdf or .png).
+
+  python -m workflow_scripts show results/demo/tables/demo.parquet --sort Spearman --top 3 --markdown
 """
 
-from collections.abc import Iterable, Sequence
+import argparse
+import shlex
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from shlex import quote
 from shutil import get_terminal_size
+from typing import NamedTuple
 
 import pyarrow.parquet as pq
 from rich.console import RenderableType
 
 from workflow_scripts.columns import TABLE
-from workflow_scripts.errors import DataError
+from workflow_scripts.errors import ConfigError, DataError, how_to_make
+from workflow_scripts.reporting import selection
 from workflow_scripts.reporting.sheets import (
+    Sheet,
     footnotes,
     in_rows,
     in_terminal,
@@ -26,11 +38,70 @@ from workflow_scripts.reporting.sheets import (
     sheet_of,
     to_csv,
 )
+from workflow_scripts.verbs.curves import draw, histories_of, is_training, study_of
 from workflow_scripts.verbs.printing import Answer, Rows, argument, markdown
 from workflow_scripts.verbs.records import artefact_at, relative_name, study_folder
 
 _PIPE_WIDTH = 240
 _REMEDY = "Give a study, or files of its tables."
+_FIGURE = Path("learning_curves.svg")
+
+
+class Shown(NamedTuple):
+    """A table to print."""
+
+    paths: Sequence[Path]
+    """Its file, or those that it is joined from."""
+    sheet: Sheet
+
+
+class Choice(NamedTuple):
+    """What is printed of tables."""
+
+    columns: Sequence[str] = ()
+    """Headings; empty for all."""
+    sort: str | None = None
+    """Heading of the column by which runs are sorted."""
+    reverse: bool = False
+    top: int | None = None
+    """Number of runs; None for all."""
+    notes: bool = True
+
+    def of(self, tables: Sequence[Shown]) -> list[Shown]:
+        """Return what is chosen of tables, without those that have none of it.
+
+        Raises:
+            DataError: if none of them has a column.
+        """
+        for option, names in self._named().items():
+            selection.check_columns([one.sheet for one in tables], names, option)
+            tables = [one for one in tables if not {*names}.isdisjoint(selection.column_names(one.sheet))]
+        return [one._replace(sheet=self._of_one(one.sheet)) for one in tables]
+
+    def _named(self) -> dict[str, Sequence[str]]:
+        """Return the columns that each option names, but for options that are not given."""
+        named: dict[str, Sequence[str]] = {
+            "--columns": self.columns,
+            "--sort": [self.sort] if self.sort else [],
+        }
+        return {option: names for option, names in named.items() if names}
+
+    def _of_one(self, sheet: Sheet) -> Sheet:
+        if self.sort:  # also by a column that is not printed
+            sheet = selection.in_order(sheet, self.sort, reverse=self.reverse)
+        if self.columns:
+            sheet = selection.with_columns(sheet, self.columns)
+        if self.top:
+            sheet = selection.first(sheet, self.top)
+        return sheet if self.notes else selection.without_notes(sheet)
+
+    def words(self) -> list[str]:
+        """Return the options that ask for it."""
+        columns = [word for name in self.columns for word in ("--columns", name)]
+        sort = ["--sort", self.sort] if self.sort else []
+        top = ["--top", str(self.top)] if self.top else []
+        flags = {"--reverse": self.reverse, "--no-notes": not self.notes}
+        return [*columns, *sort, *top, *(flag for flag, given in flags.items() if given)]
 
 
 def measured_table(path: Path) -> Path | None:
@@ -51,12 +122,23 @@ def tables_in(folder: Path) -> list[Path]:
     return sorted(folder.glob("tables/*.parquet"))
 
 
+def _missing_table(path: Path) -> DataError:
+    """Return the error of a table that does not exist, with its study's tables and the command that would make it."""
+    there = ", ".join(table.stem for table in sorted(path.parent.glob("*.parquet")))
+    found = (
+        f"its study has {there}. Name one of these, or make it" if there else "its study has none. Make it"
+    )
+    return DataError(f"{path}: no such table; {found}{how_to_make(path).removeprefix('Make it')}")
+
+
 def check_table(path: Path) -> None:
     """Check that a file is a table.
 
     Raises:
         DataError: if it is not, or is missing or damaged.
     """
+    if not path.exists() and path.parent.name == "tables":
+        raise _missing_table(path)
     name, record = artefact_at(path)
     if name != Path(relative_name(path)) and path.suffix == ".parquet":
         raise DataError(f"{path}: data of a figure, not a table. Read it with pandas.read_parquet. {_REMEDY}")
@@ -64,8 +146,23 @@ def check_table(path: Path) -> None:
         raise DataError(f"{path}: made by {record.rule}, not a table. {_REMEDY}")
 
 
+def _count(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1; found {text!r}")
+    return int(text)
+
+
 ARGUMENTS = (
-    argument("paths", nargs="+", type=study_folder, metavar="PATH", help="results/<study>, or tables"),
+    argument(
+        "paths", nargs="+", type=study_folder, metavar="PATH", help="results/<study>, tables, or trainings"
+    ),
+    argument("--by", choices=["run", "heading"], help="join tables; a run, or a heading, then occurs once"),
+    argument("--columns", action="append", default=[], metavar="A,B", help="print only these, in this order"),
+    argument("--sort", metavar="COLUMN", help="print the best runs of a column first"),
+    argument("--reverse", action="store_true", help="with --sort: print them last"),
+    argument("--top", type=_count, metavar="N", help="print only the first N runs"),
+    argument("--no-notes", dest="notes", action="store_false", help="leave out marks and the lines below"),
+    argument("--to", type=Path, metavar="FILE", help=f"figure of trainings; default: {_FIGURE}"),
     *(
         argument(
             f"--{form}",
@@ -80,29 +177,110 @@ ARGUMENTS = (
 )
 
 
-def answer(paths: list[Path], form: str | None) -> Answer:
-    """Every file, one below the other."""
+def answer(
+    paths: list[Path],
+    by: selection.By | None,
+    columns: list[str],
+    sort: str | None,
+    reverse: bool,
+    top: int | None,
+    notes: bool,
+    to: Path | None,
+    form: str | None,
+) -> Answer:
+    """Tables, each or as one, or the learning curves of trainings.
+
+    Raises:
+        ConfigError: if options do not go together.
+        DataError: if a path is neither, or has no such column.
+    """
+    if reverse and not sort:
+        raise ConfigError("--reverse: nothing is sorted. Name a column with --sort COLUMN.")
+    trainings = [path for path in paths if is_training(path)]
+    if trainings and len(trainings) < len(paths):
+        other = next(path for path in paths if path not in trainings)
+        raise ConfigError(
+            f"{other}: a table next to trainings such as {trainings[0]}. Show them in two calls."
+        )
+    if trainings:
+        studies = dict.fromkeys(study_of(history) for path in trainings for history in histories_of(path))
+        return draw(trainings, to or _FIGURE, told_apart(studies, lambda study: study.name))
+    if to:
+        raise ConfigError(
+            f"--to {to}: only learning curves are written. Name trainings, or redirect the output."
+        )
+    tables = _tables(paths, by, timed=form != "csv")
+    sheets = [one.sheet for one in tables]
+    choice = Choice(_headings(columns, sheets), sort, reverse, top, notes)
+    chosen = choice.of(tables)
+    cells = [row for one in chosen for row in one.sheet.rows if row["seeds"] is not None]
+    return Answer(parts=[Rows("cells", cells, shown=()), *_printed(chosen, form, by, choice)])
+
+
+def _tables(paths: Sequence[Path], by: selection.By | None, *, timed: bool) -> list[Shown]:
+    """Read tables, and join them if ``by`` is given or several files are named.
+
+    Raises:
+        DataError: if one is missing or not a table.
+    """
     given = [tables_in(path) if path.is_dir() else [path] for path in paths]
-    tables = [table for some in given for table in some]
-    for path in tables:
+    files = [*dict.fromkeys(table for some in given for table in some)]
+    for path in files:
         check_table(path)
-    cells = [
-        {"study": path.absolute().parts[-3], "table": path.stem} | row
-        for path in tables
-        for row in sheet_of(path, measured_table(path)).rows
-    ]
-    return Answer(parts=[Rows("cells", cells, shown=()), *_printed(tables, form)])
+    tables = [Shown([path], _sheet(path, timed=timed)) for path in files]
+    if len(tables) == 1 or not (by or all(path.is_file() for path in paths)):
+        return tables
+    labels = told_apart(files, _study, lambda path: path.stem, lambda path: f"{_study(path)}/{path.stem}")
+    labelled = {labels[path]: one.sheet for path, one in zip(files, tables, strict=True)}
+    return [Shown(files, selection.join(labelled, by or "heading"))]
 
 
-def _printed(tables: Sequence[Path], form: str | None) -> Iterable[RenderableType]:
+def _sheet(path: Path, *, timed: bool) -> Sheet:
+    """Read a table, whose cells have the names of its study and of the table."""
+    sheet = sheet_of(path, measured_table(path) if timed else None)
+    place = {"study": _study(path), "table": path.stem}
+    return replace(sheet, rows=[place | row for row in sheet.rows])
+
+
+def _study(table: Path) -> str:
+    """Return the name of the study of a table, results/<study>/tables/<table>.parquet."""
+    return table.absolute().parts[-3]
+
+
+def _headings(texts: Iterable[str], sheets: Sequence[Sheet]) -> list[str]:
+    """Return the headings in texts that separate them by commas; a heading may have a comma itself."""
+    known = {name for sheet in sheets for name in selection.column_names(sheet)}
+    parts = (part for text in texts for part in ([text] if text in known else text.split(",")))
+    return [part.strip() for part in parts if part.strip()]
+
+
+def told_apart(paths: Iterable[Path], *texts: Callable[[Path], str]) -> dict[Path, str]:
+    """Return a text for each path: by the first function that tells them all apart, else the whole path."""
+    given = [*paths]
+    named = ({path: text(path) for path in given} for text in (*texts, relative_name))
+    return next(names for names in named if len({*names.values()}) == len({*given}))
+
+
+def _printed(
+    tables: Sequence[Shown], form: str | None, by: selection.By | None, choice: Choice
+) -> Iterable[RenderableType]:
     """Tables in a form, or for a terminal."""
-    sheets = [sheet_of(path, measured_table(path)) for path in tables]
+    sheets, notes = [one.sheet for one in tables], choice.notes
     if form == "csv":
-        return [to_csv(map(sheet_of, tables)).rstrip("\n")]
+        return [to_csv(sheets).rstrip("\n")]
     if form == "markdown":
-        return ["\n- ".join([f"{markdown(*in_rows(one))}\n", *footnotes(one)]) for one in sheets]
+        return ["\n- ".join([_in_markdown(one), *(footnotes(one) if notes else ())]) for one in sheets]
     if form == "latex":
-        calls = [f"python -m workflow_scripts show {quote(str(path))} --latex" for path in tables]
-        return map(latex, sheets, calls)
+        options = [*(["--by", by] if by else []), *choice.words()]
+        words = (shlex.join([*map(str, one.paths), *options]) for one in tables)
+        calls = (f"python -m workflow_scripts show {given} --latex" for given in words)
+        return [
+            latex(one, call, selection.best(one), notes=notes)
+            for one, call in zip(sheets, calls, strict=True)
+        ]
     width = get_terminal_size((_PIPE_WIDTH, 0)).columns
-    return [f"{in_terminal(one, width)}\n" for one in sheets]
+    return [f"{in_terminal(one, width, notes=notes)}\n" for one in sheets]
+
+
+def _in_markdown(sheet: Sheet) -> str:
+    return f"{markdown(*in_rows(sheet, selection.best(sheet)))}\n"

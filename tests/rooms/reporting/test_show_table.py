@@ -3,18 +3,24 @@
 import csv
 import io
 import re
+import shlex
+import shutil
 from pathlib import Path
 
+import pandas
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from tests.docs import steps
 from tests.jobs import begin_here
-from tests.planning import expanded
+from tests.planning import ROOT, expanded
 from tests.rooms.reporting.conftest import SIGNIFICANCE, command
 from tests.verbs import data, printed
 from workflow_scripts.columns import TABLE
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.base import Score, gap, score_table
-from workflow_scripts.provenance.artefacts import job_record, write_table
+from workflow_scripts.provenance.artefacts import job_record, read_record, write_table
 from workflow_scripts.reporting.cells import number, p_equation, p_text, score_text
 from workflow_scripts.reporting.sheets import Sheet, in_rows, in_terminal, latex, to_csv
 from workflow_scripts.verbs.printing import Answer, give
@@ -22,6 +28,7 @@ from workflow_scripts.verbs.printing import Answer, give
 MINUS = "\N{MINUS SIGN}"
 COLUMN = {"suite": "sts", "task": "a", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}
 RUNS = ("frozen_cls.mini", "simcse.mini.wiki")
+SIMCSE = "simcse.minilm_mlm.wiki_extract"
 
 
 def sheet(rows=None, headings=("A",), alpha=0.05, title="A title", **named):
@@ -136,9 +143,6 @@ def test_the_csv_is_rounded_to_the_printed_digits():
     assert to_csv([sheet(noise)]) == to_csv([sheet(rows)])
 
 
-SIMCSE = "simcse.minilm_mlm.wiki_extract"
-
-
 def test_a_study_shows_its_tables_in_every_form(finished):
     table = finished / "tables/lab.parquet"
     assert "(a) all-MiniLM-L6-v2 stands in for BERT-base" in printed("show", finished)[1]
@@ -217,7 +221,20 @@ def score_file(run, scores):
     ("paths", "message"),
     [
         (["notes.txt"], "not an artefact, since it has no record. Name a file"),
-        (["{study}/tables/lba.parquet"], "no such file, and no record below results lists one."),
+        (
+            ["{study}/tables/lba.parquet"],
+            "no such table; its study has lab. Name one of these, or make it: snakemake",
+        ),
+        (["{study}/nosuch/tables/lab.parquet"], "no such table; its study has none. Make it: snakemake"),
+        (["{study}", "--columns", "Avg"], "--columns Avg: no such column. Did you mean Avg.?"),
+        (["{study}", "--reverse"], "--reverse: nothing is sorted. Name a column with --sort COLUMN."),
+        (["{study}", "--to", "x.svg"], "--to x.svg: only learning curves are written. Name trainings"),
+        (["{study}", "{study}/runs/x"], "/results/demo: a table next to trainings such as"),
+        (["{study}/runs/x"], "no history of a training. Make it: snakemake"),
+        (
+            ["{study}/runs/" + SIMCSE, "--to", "x.gif"],
+            "--to x.gif: unknown format '.gif'. Name a file that ends in",
+        ),
         (["{study}/tables"], "a folder without tables"),
         (["{study}/figures/lab/record.json"], "made by draw_figures, not a table. Give a study"),
         (
@@ -235,3 +252,95 @@ def test_a_wrong_call_ends_in_one_line_that_deletes_nothing(finished, tmp_path, 
         printed("show", *(path.format(study=finished, scores=scores) for path in paths))
     assert message in str(refused.value) and "Delete" not in str(refused.value)
     assert len(str(refused.value).splitlines()) == 1
+
+
+# Several
+
+
+@pytest.fixture
+def two_studies(finished, tmp_path, monkeypatch):
+    """The tables of two studies of one grid; in the second, SimCSE is five points better."""
+    monkeypatch.chdir(tmp_path)
+    first, second = (Path(place, "tables/lab.parquet") for place in ("results/demo", "other/results/second"))
+    shutil.copytree(finished, first.parent.parent)
+    cells = pq.read_table(first)
+    better = [
+        row["mean"] + 5 if row["run"] == SIMCSE and row["mean"] is not None else row["mean"]
+        for row in cells.to_pylist()
+    ]
+    column = cells.schema.get_field_index("mean")
+    write_table(second, cells.set_column(column, "mean", pa.array(better)), read_record(first))
+    return first, second
+
+
+def test_tables_of_two_studies_are_one(two_studies):
+    text = printed("show", *two_studies, "--latex")[1]
+    words = shlex.split(text.splitlines()[0])
+    assert words[5:] == [*map(str, two_studies), "--latex"] and printed("show", *words[5:])[1] == text
+    named = re.findall(rf"^{re.escape(SIMCSE).replace('_', '._')} ([^&]*) &", text, re.MULTILINE)
+    assert (
+        named == ["(demo) (a,b)", "(second) (a,b)"]
+        and len(re.findall(r"^\w.* & .* & ", text, re.MULTILINE)) == 1 + 4 + 1
+    )
+    beside = printed("show", *two_studies, "--by", "run", "--columns", "STS12", "--markdown")[1]
+    assert (
+        beside.startswith("| run | seeds | STS12 (demo) | STS12 (second) |\n") and beside.count(SIMCSE) == 1
+    )
+    assert printed("show", two_studies[0], two_studies[0]) == printed("show", two_studies[0])
+
+
+def test_json_has_the_cells_that_are_printed(two_studies):
+    rows = data("show", *two_studies, "--sort", "STS12", "--top", "1", "--columns", "STS12")[1]["cells"]
+    (best,) = rows
+    cells = pq.read_table(two_studies[1]).to_pylist()
+    (expected,) = [row for row in cells if row["run"] == SIMCSE and row["heading"] == "STS12"]
+    changed = {"run": f"{SIMCSE} (second)", "study": "second", "table": "lab"}
+    assert best == expected | changed
+
+
+def test_learning_curves_of_two_studies_are_one_figure(two_studies):
+    """The points of the second are those of its files, by pandas."""
+    history = Path("results/demo/runs", SIMCSE, "seed1/history.parquet")
+    again = Path("other/results/second/runs", SIMCSE, "seed1/history.parquet")
+    write_table(again, pq.read_table(history), read_record(history))
+    code, said = data("show", history.parent / "model", again.parent, "--to", "both.svg")
+    picture = Path("both.svg").read_text()
+    runs = [f"{SIMCSE} ({study})" for study in ("demo", "second")]
+    assert code == 0 and said["verdict"] == f"both.svg: 2 trainings of {', '.join(runs)}"
+    for text in (*runs, "optimiser steps", "training loss", "development score"):
+        assert f">{text}</text>" in picture
+    scored = pandas.read_parquet(history).dropna(subset="dev_score")
+    points = [
+        (row["step"], row["value"])
+        for row in said["points"]
+        if row["metric"] == "dev_score" and row["run"] == runs[1]
+    ]
+    assert points and points == [*zip(scored["step"], scored["dev_score"], strict=True)]
+    for name in ("both.pdf", "both.png"):
+        assert data("show", history, "--to", name)[0] == 0 and Path(name).stat().st_size > 10_000
+
+
+def test_a_run_without_training_has_no_curve(finished, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    model = Path("results/demo/runs/frozen/seed0/model")
+    model.mkdir(parents=True)
+    for place in (model, model.parent, model.parent.parent):
+        with pytest.raises(DataError, match="was not trained, so it has no learning curve"):
+            printed("show", place)
+
+
+def test_the_lines_of_pandas_in_the_documentation_give_the_wide_table(two_studies, capsys):
+    shutil.copy(two_studies[0], "results/demo/tables/demo.parquet")
+    pages = steps((ROOT / "docs/your_own_study.md").read_text())
+    (lines,) = [step.text for step in pages if step.use == "script" and "pivot" in step.text]
+    assert len([line for line in lines.splitlines() if line]) == 3
+    exec(lines)
+    head, _, *rows = capsys.readouterr().out.splitlines()
+    cells = pq.read_table(two_studies[0]).to_pylist()
+    wide = {(row["run"], row["heading"]): row["mean"] for row in cells}
+    headings = head.split()[1:]
+    assert {*headings} == {heading for _, heading in wide}
+    for run, *values in map(str.split, rows):
+        for heading, value in zip(headings, values, strict=True):
+            mean = wide[run, heading]
+            assert value == "NaN" if mean is None else float(value) == pytest.approx(mean, abs=0.0051)

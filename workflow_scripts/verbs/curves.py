@@ -1,0 +1,108 @@
+"""Learning curves of trainings of one study or several, in one figure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from workflow_scripts.columns import HISTORY
+from workflow_scripts.errors import ConfigError, DataError, how_to_make
+from workflow_scripts.figures.curves import HOW_DRAWN, curves, draw_curves
+from workflow_scripts.figures.drawing import figure_style, to_svg
+from workflow_scripts.provenance.artefacts import RECORD_FILE, atomic
+from workflow_scripts.reporting.records import RunTable, record_of, run_tables
+from workflow_scripts.verbs.printing import Answer, Rows
+from workflow_scripts.verbs.records import record_at
+
+_HISTORY = "history.parquet"
+_FORMATS = (".svg", ".pdf", ".png")
+_LOSS_BLOCKS = 50
+_TITLE = "Training loss and development score"
+_DESCRIPTION = (
+    "Lines over optimiser steps, one per run: the training loss above, the development score below."
+)
+
+
+def is_training(path: Path) -> bool:
+    """Return whether a path is of a run, one of its seeds, its model, or its history, whether or not it exists.
+
+    These lie below results/<study>/runs.
+    """
+    names = path.absolute().parts
+    places = (place for place, name in enumerate(names[:-1]) if name == "runs")
+    return any(names[place - 2 : place - 1] == ("results",) for place in places)
+
+
+def histories_of(path: Path) -> list[Path]:
+    """Return the histories of a run, of one of its seeds, or of a model.
+
+    Raises:
+        DataError: if there is none.
+    """
+    folder = path.parent if path.name in (_HISTORY, RECORD_FILE) else path
+    folder = folder.parent if folder.name == "model" else folder
+    if found := sorted({*folder.glob(_HISTORY), *folder.glob(f"seed*/{_HISTORY}")}):
+        return found
+    if sorted(folder.glob("model")) or sorted(folder.glob("seed*/model")):
+        raise DataError(f"{path}: was not trained, so it has no learning curve. Leave it out.")
+    target = folder / _HISTORY if folder.name.startswith("seed") else folder / "seed1" / _HISTORY
+    raise DataError(f"{path}: no history of a training. {how_to_make(target)}")
+
+
+def draw(paths: Iterable[Path], to: Path, labels: Mapping[Path, str]) -> Answer:
+    """Draw the learning curves of trainings into a file, and return the points that it shows.
+
+    Args:
+        paths: Of runs, seeds, models or histories.
+        to: The figure; its suffix is the format.
+        labels: Each study's folder with a text that tells it from the others.
+
+    Raises:
+        ConfigError: if the format is another one.
+        DataError: if one has no history, or a damaged one.
+    """
+    if to.suffix not in _FORMATS:
+        raise ConfigError(
+            f"--to {to}: unknown format '{to.suffix}'. Name a file that ends in {' or '.join(_FORMATS)}."
+        )
+    histories = [*dict.fromkeys(history for path in paths for history in histories_of(path))]
+    for history in histories:
+        record_at(history)
+    points = curves(_named(histories, labels), _LOSS_BLOCKS)
+    with figure_style():
+        picture = draw_curves(points)
+        svg = to_svg(picture, "learning-curves", _TITLE, _DESCRIPTION, [HOW_DRAWN])
+        with atomic(to) as temporary:
+            if to.suffix == ".svg":
+                temporary.write_text(svg, "utf-8")
+            else:  # with the title and notes that to_svg has added
+                picture.savefig(temporary, format=to.suffix[1:], bbox_inches="tight", dpi=200)
+    runs = ", ".join(points["run"].unique())
+    return Answer(
+        f"{to}: {len(histories)} trainings of {runs}",
+        parts=[Rows("points", points.to_dict("records"), shown=())],
+    )
+
+
+def _named(histories: Sequence[Path], labels: Mapping[Path, str]) -> list[RunTable]:
+    """Read histories, each with the name of its run, and of its study if several have such a run."""
+    tables = [*run_tables(histories, HISTORY)]
+    studies = [study_of(history) for history in histories]
+    names = [names_in(study).get(one.run, one.run) for study, one in zip(studies, tables, strict=True)]
+    of_name = {
+        name: {study for study, own in zip(studies, names, strict=True) if own == name} for name in names
+    }
+    return [
+        one._replace(run=f"{name} ({labels[study]})" if len(of_name[name]) > 1 else name)
+        for one, name, study in zip(tables, names, studies, strict=True)
+    ]
+
+
+def study_of(history: Path) -> Path:
+    """Return the folder of the study of a history, results/<study>/runs/<run>/seed<seed>/history.parquet."""
+    return history.absolute().parents[3]
+
+
+def names_in(study: Path) -> dict[str, str]:
+    """Return the names that the tables of a study show its runs under."""
+    tables = (record_of(table).settings for table in sorted(study.glob("tables/*.parquet")))
+    rows = (row for settings in tables for row in settings.get("experiment", {}).get("rows", ()))
+    return {row["run"]: row["name"] for row in rows}
