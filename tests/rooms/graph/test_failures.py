@@ -1,5 +1,7 @@
 """A failed job leaves one sentence on the terminal, and it is the last; a changed setting leaves no JSON there."""
 
+import re
+
 import pytest
 
 from tests.planning import ROOT, run
@@ -97,3 +99,13 @@ def test_a_changed_setting_is_a_reason_without_the_json_of_all_params(tmp_path):
         words = ("--cores", "1", "--config", f"settings={settings}", *options)
         ended = run(tmp_path, "-m", "snakemake", *words, PYTHONPATH=str(ROOT))
         assert f"Reason: {reason}\n" in ended.stdout + ended.stderr
+
+
+def test_every_job_that_writes_a_log_names_it_when_it_starts():
+    texts = [file.read_text() for file in (ROOT / "rules").glob("*.smk")]
+    rules = [
+        rule for text in texts for rule in re.split(r"^rule ", text, flags=re.M)[1:] if "\n    log:" in rule
+    ]
+    assert len(rules) > 30
+    silent = [rule.split(":")[0] for rule in rules if not re.search(r'message:\n +".+; log: {log}"', rule)]
+    assert silent == []
