@@ -6,6 +6,7 @@ from snakemake.utils import min_version
 
 from workflow_scripts.graph.console import check_targets, report_failures
 from workflow_scripts.graph.clone import clone_folder, open_clone
+from workflow_scripts.graph.unasked import NamedJob, unasked_study
 from workflow_scripts.settings.grids import paper_of
 
 min_version("9.25")
@@ -58,4 +59,10 @@ for paper in sorted({*map(paper_of, SETTINGS.experiments)}):
 
 if workflow.modifier.is_main_snakefile():  # targets are else those of the workflow around this one
     check_targets(workflow, STUDY.folder)
-    report_failures()
+    report_failures(
+        on_plan=lambda: unasked_study(
+            STUDY,
+            CONFIGFILES,
+            (NamedJob(job.rule.name, job.wildcards_dict) for job in workflow.dag.needrun_jobs()),
+        )
+    )

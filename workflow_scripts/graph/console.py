@@ -8,7 +8,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -132,13 +132,17 @@ def check_targets(workflow: Any, results: str) -> None:
 class Failures(logging.Filter):
     """Prints lines of its own in place of Snakemake's messages about jobs that start or fail."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_plan: Callable[[], str] = str) -> None:
         super().__init__()
+        self._on_plan = on_plan
         self._failed: dict[int, str] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Print the log of a failed job, or at the end all sentences; returns whether Snakemake prints ``record``."""
         event, text = vars(record).get("event"), str(record.msg)
+        if event == LogEvent.RUN_INFO:  # of a dry run twice
+            said, self._on_plan = self._on_plan(), str
+            warn(said)
         if event == LogEvent.JOB_INFO:
             job = vars(record)
             wildcards = (f"{name}={value}" for name, value in (job["wildcards"] or {}).items())
@@ -165,13 +169,17 @@ class Failures(logging.Filter):
         )
 
 
-def report_failures() -> None:
-    """At the end of the run, print one line per failed job."""
+def report_failures(on_plan: Callable[[], str] = str) -> None:
+    """At the end of the run, print one line per failed job.
+
+    Args:
+        on_plan: Returns a line to print once all jobs are planned, before any of them starts; may be empty.
+    """
     for handler in logger.handlers:
         if (
             handler.name == "DefaultStreamHandler"
         ):  # before its filter, which hides failures if --quiet hides rules
-            handler.filters.insert(0, Failures())
+            handler.filters.insert(0, Failures(on_plan))
 
 
 def why(logs: Iterable[Path]) -> str:

@@ -4,7 +4,7 @@ Nothing here is measured on this machine; ``verbs.timing`` does that. An unknown
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from workflow_scripts.graph.study import Study
@@ -98,3 +98,40 @@ def length(study: Study, wildcards: Mapping[str, str]) -> Length:
     per_epoch = batches(int(rows), training.batch_size, training.last_batch) if known else math.nan
     steps = training.max_steps or (training.epochs or 0) * per_epoch
     return Length(size, steps, steps * training.batch_size / SENTENCES)
+
+
+def on_the_card(study: Study, trainings: Iterable[Mapping[str, str]]) -> str:
+    """Return how long trainings take on the measured GPU, as the end of a sentence; empty without any.
+
+    Args:
+        study: The study.
+        trainings: Wildcards of their jobs.
+    """
+    seconds = [length(study, wildcards).card_seconds for wildcards in trainings]
+    known = [one for one in seconds if not math.isnan(one)]
+    if not known:
+        return ""
+    plural = "s" if len(known) > 1 else ""
+    more = f", and {len(seconds) - len(known):,} more of unknown time" if len(known) < len(seconds) else ""
+    return f"{in_words(sum(known))} on one {CARD} for {len(known):,} training{plural}, if a step is one of SimCSE{more}"
+
+
+_UNITS = (("day", 86_400), ("h", 3600), ("min", 60), ("s", 1))
+
+
+def in_words(seconds: float) -> str:
+    """Return a time in its two largest units, such as ``2 h 10 min``; empty if it is unknown."""
+    if math.isnan(seconds):
+        return ""
+    if seconds < 1:
+        return "< 1 s"
+    for _ in range(2):  # 59 min 59.8 s become 1 h
+        place = next(number for number, (_, size) in enumerate(_UNITS) if seconds >= size)
+        smallest = _UNITS[min(place + 1, len(_UNITS) - 1)][1]
+        seconds = round(seconds / smallest) * smallest
+    rest, words = seconds, []
+    for name, size in _UNITS[place : place + 2]:
+        number, rest = divmod(rest, size)
+        if number:
+            words.append(f"{number} {name}{'s' if name == 'day' and number > 1 else ''}")
+    return " ".join(words)

@@ -40,7 +40,7 @@ from workflow_scripts.training.data import Teacher, TrainingData
 from workflow_scripts.training.loop import prepare
 from workflow_scripts.training.objective import Objective
 from workflow_scripts.training.sampler import Sampler
-from workflow_scripts.training.step import Update, ahead, host_half, shapes_for, step_runner
+from workflow_scripts.training.step import TrainStep, prefetch, prepare_inputs, shapes_for, step_runner
 from workflow_scripts.verbs.plan import PlannedJob
 from workflow_scripts.verbs.timing import looks_of
 
@@ -187,13 +187,13 @@ def _timed(study: Study, job: PlannedJob) -> Timed:
 
 def _a_step(built: Built, training: Training, watch: Stopwatch, steps: int) -> float:
     """Return the mean seconds of a step, without the first half of those that are taken."""
-    update = Update(built.objective, training, steps)
+    update = TrainStep(built.objective, training, steps)
     run, device = step_runner(update, built.shapes, steps), update.device
     least, times, began = _LEAST_STEPS.get(device.type, 4), list[float](), time.monotonic()
-    with closing(ahead(partial(host_half, built.objective, 0), device, 0, _MOST_STEPS)) as inputs:
+    with closing(prefetch(partial(prepare_inputs, built.objective, 0), device, 0, _MOST_STEPS)) as inputs:
         watch.begin()
         for one in inputs:
-            results, _ = run(one, training.rate(1, steps))
+            results, _ = run(one, training.lr(1, steps))
             results.tolist()  # waits for the device
             times.append(watch.seconds())
             if len(times) >= least and time.monotonic() - began > SECONDS_EACH:

@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.graph.checks import open_study
 from workflow_scripts.graph.configuration import as_in_a_file, load_config, read_layers
+from workflow_scripts.graph.console import warn
 from workflow_scripts.graph.job_specs import COMMANDS
 from workflow_scripts.graph.notes import STUDIES, Call, call_for
+from workflow_scripts.graph.unasked import NamedJob, unasked_study
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.provenance.job import TIMINGS
 from workflow_scripts.provenance.record import Record
@@ -153,7 +156,11 @@ def planned(
     options = ["--dry-run", *(["--forceall"] if from_nothing else [])]
     options += [] if Path("Snakefile").is_file() else ["--snakefile", str(ROOT / "Snakefile")]
     options += ["--profile", profile] if profile else []
-    return _dry_run([*options, *snakemake_options(call), "--", *targets])
+    jobs = _dry_run([*options, *snakemake_options(call), "--", *targets])
+    if not call.configfiles:
+        study = open_study(whole_config(call), ROOT)
+        warn(unasked_study(study, [], (NamedJob(job.rule, job.wildcards) for job in jobs)))
+    return jobs
 
 
 def _check_writable() -> None:

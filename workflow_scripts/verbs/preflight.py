@@ -45,7 +45,7 @@ from workflow_scripts.apis.translators import Direction, make_translator
 from workflow_scripts.errors import ConfigError, Finding, SemblanceError
 from workflow_scripts.graph.checks import open_study
 from workflow_scripts.graph.configuration import placed, read_yaml
-from workflow_scripts.graph.lengths import is_training, training_of
+from workflow_scripts.graph.lengths import is_training, on_the_card, training_of
 from workflow_scripts.graph.needs import made_by, need_findings
 from workflow_scripts.graph.study import Study
 from workflow_scripts.provenance import cards
@@ -171,7 +171,9 @@ def _times(
         measured, notes = measuring.measure(study, jobs, time.process_time() - began)
     found = timing.estimates(study, jobs, timing.read_finished(), place, measured)
     if not place.gpus and any(one.source == timing.UNKNOWN for one in found):
-        notes += filter(None, [timing.on_the_card(study, jobs)])
+        notes += filter(
+            None, [on_the_card(study, [job.wildcards for job in jobs if is_training(job.settings)])]
+        )
     tables = {
         "time by rule": timing.by_rule(jobs, found),
         "time in all": timing.in_all(jobs, found, place, planning),

@@ -4,15 +4,17 @@ Asks Snakemake for the jobs of a run from nothing, of the whole study or of targ
 records of its artefacts: settings, inputs and their order, syntax trees of imported files (comments and docstrings do
 not count), versions of packages. Artefacts made from a stale one are stale as well. Snakemake's own records are not
 needed. The table has a row for each cause, with the number of artefacts that it affects and of those made from them;
---json lists every artefact with its state, and every reason.
+a second table counts artefacts by folder and rule. --all prints the path of each; --json lists every artefact with its
+state, and every reason.
 
 Exit code 1 if anything is stale or missing.
 
   python -m workflow_scripts stale --configfile config/demo.yaml
 """
 
+import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from workflow_scripts.provenance.artefacts import read_seal
@@ -20,20 +22,25 @@ from workflow_scripts.provenance.job import paths_by_role
 from workflow_scripts.provenance.key import canonical
 from workflow_scripts.provenance.record import Input, Record, sha256_of
 from workflow_scripts.verbs.plan import CONFIGURATION, TARGETS, PlannedJob, given_call, planned, writer
-from workflow_scripts.verbs.printing import Answer, Row, Rows, rows_of
+from workflow_scripts.verbs.printing import Answer, Row, Rows, argument, rows_of
 from workflow_scripts.verbs.records import HASHES, Change, Records, compare, facts, is_sealed, job_name
 
 _ORDER = Change("input", "order", "another", "as configured")
 _DAMAGED = Change("record", "", "damaged or altered", "see verify")
 _MOST_LINES, _DEPTH = 40, 3
-"""Paths that are printed one by one, and the levels of the folders by which more are counted, as results/demo/runs."""
+"""Paths that are printed one by one without --all, and the levels of a folder by which all are counted, as
+results/demo/runs."""
 _SHOWN = 40
 """Characters of a value in the table of causes."""
 
-ARGUMENTS = (TARGETS, *CONFIGURATION)
+ARGUMENTS = (
+    TARGETS,
+    *CONFIGURATION,
+    argument("--all", action="store_true", help="print every path, however many there are"),
+)
 
 
-def answer(targets: list[str], configfile: list[str], config: list[str]) -> Answer:
+def answer(targets: list[str], configfile: list[str], config: list[str], all: bool) -> Answer:
     """Causes, and the number of artefacts that each affects; without causes, a run has nothing to do."""
     jobs = planned(targets, given_call(configfile, config))
     made = {file: job for job in jobs for file in job.outputs if file not in job.timings}
@@ -46,13 +53,16 @@ def answer(targets: list[str], configfile: list[str], config: list[str]) -> Answ
     each = own | {name: [] for name in sorted(set().union(*behind.values()) - own.keys())}
     fresh = [name for name in asked if name not in each]
     unasked = [] if targets else [name for name in records.by_file if name not in asked]
-    lines = [*_listed("missing", missing), *_listed("not asked for by this configuration", unasked)]
     states = {"stale": [*each], "missing": missing, "not asked for": unasked, "up to date": fresh}
     artefacts = [
         {"path": name, "state": state, "job": _job_of(asked.get(name) or made.get(name))}
         for state, names in states.items()
         for name in names
     ]
+    rules = {name: record.rule for name, record in records.by_file.items()}
+    rules |= {file: job.rule for file, job in made.items()}
+    listed = {"missing": missing, "not asked for by this configuration": unasked}
+    lines = _listed({"stale": [*each]} | listed if all else listed, most=math.inf if all else _MOST_LINES)
     reasons = [{"path": name} | change for name, changes in own.items() for change in rows_of(changes)]
     return Answer(
         f"{len(jobs)} jobs: {len(fresh)} artefacts up to date, {len(each)} stale, "
@@ -60,6 +70,7 @@ def answer(targets: list[str], configfile: list[str], config: list[str]) -> Answ
         not (each or missing),
         [
             Rows("causes", [*_causes(own, asked, behind)]),
+            Rows("by folder", _by_folder(artefacts, rules)),
             Rows("artefacts", artefacts, shown=()),
             Rows("reasons", reasons, shown=()),
             *lines,
@@ -72,12 +83,28 @@ def _job_of(job: PlannedJob | None) -> str | None:
     return job and job_name(job.rule, job.wildcards)
 
 
-def _listed(what: str, paths: list[str]) -> list[str]:
-    """A line for each path; of many, a line for each folder with their number."""
-    if len(paths) <= _MOST_LINES:
-        return [f"{what}: {path}" for path in paths]
-    folders = Counter("/".join(Path(path).parts[:_DEPTH]) for path in paths)
-    return [f"{what}: {number:,} in {folder}" for folder, number in sorted(folders.items())]
+def _listed(paths_by_state: Mapping[str, Sequence[str]], most: float) -> list[str]:
+    """Return a line for each path, or one line if there are too many."""
+    lines = [f"{state}: {path}" for state, paths in paths_by_state.items() for path in paths]
+    return (
+        lines
+        if len(lines) <= most
+        else [f"{len(lines):,} paths are missing or not asked for: --all prints them"]
+    )
+
+
+def _by_folder(artefacts: Iterable[Row], rule_of: Mapping[str, str]) -> list[Row]:
+    """Return the numbers of artefacts that are not up to date, by folder and rule."""
+    numbers: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for one in artefacts:
+        if one["state"] != "up to date":
+            folder = "/".join(Path(one["path"]).parent.parts[:_DEPTH])
+            numbers[folder, rule_of[one["path"]]][one["state"]] += 1
+    states = ("stale", "missing", "not asked for")
+    return [
+        {"folder": folder, "rule": rule} | {state: found[state] for state in states}
+        for (folder, rule), found in sorted(numbers.items())
+    ]
 
 
 def _asked(records: Records, made: Mapping[str, PlannedJob]) -> dict[str, PlannedJob]:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from workflow_scripts.graph.lengths import (
     CARD,
     corpus_rows,
+    in_words,
     is_training,
     length,
     promised_rows,
@@ -411,35 +412,3 @@ def _simulated(
                 ready.append((-chain[number], number))
         ready.sort()
     return now
-
-
-def on_the_card(study: Study, jobs: Iterable[PlannedJob]) -> str:
-    """Return a sentence on the GPU time of all trainings by the steps of a named card; empty without trainings."""
-    seconds = [length(study, job.wildcards).card_seconds for job in jobs if is_training(job.settings)]
-    known = [one for one in seconds if not math.isnan(one)]
-    if not known:
-        return ""
-    more = f", and {len(seconds) - len(known)} more of unknown time" if len(known) < len(seconds) else ""
-    plural = "s" if len(known) > 1 else ""
-    return f"{in_words(sum(known))} on one {CARD} for {len(known)} training{plural}, if a step is one of SimCSE{more}"
-
-
-_UNITS = (("day", 86_400), ("h", 3600), ("min", 60), ("s", 1))
-
-
-def in_words(seconds: float) -> str:
-    """Return a time in its two largest units, such as ``2 h 10 min``; empty if it is unknown."""
-    if math.isnan(seconds):
-        return ""
-    if seconds < 1:
-        return "< 1 s"
-    for _ in range(2):  # 59 min 59.8 s become 1 h
-        place = next(number for number, (_, size) in enumerate(_UNITS) if seconds >= size)
-        smallest = _UNITS[min(place + 1, len(_UNITS) - 1)][1]
-        seconds = round(seconds / smallest) * smallest
-    rest, words = seconds, []
-    for name, size in _UNITS[place : place + 2]:
-        number, rest = divmod(rest, size)
-        if number:
-            words.append(f"{number} {name}{'s' if name == 'day' and number > 1 else ''}")
-    return " ".join(words)

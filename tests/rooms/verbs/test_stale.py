@@ -2,6 +2,7 @@
 
 import copy
 import hashlib
+import math
 import os
 from collections import defaultdict
 from pathlib import Path
@@ -10,7 +11,7 @@ from unittest.mock import patch
 import pytest
 
 from tests.rooms.verbs.conftest import STUDY, TIMES, reseal
-from tests.verbs import data
+from tests.verbs import data, printed
 from workflow_scripts.provenance.artefacts import read_record
 from workflow_scripts.provenance.record import as_list
 from workflow_scripts.verbs import stale
@@ -169,12 +170,41 @@ def test_an_altered_record_is_stale_for_this_reason_alone(root):
     assert own(answer(asked)) == {"runs/plain/seed1/history.parquet": DAMAGED}
 
 
-def test_many_missing_files_are_counted_by_folder():
+def test_artefacts_are_counted_by_folder_and_rule(root):
+    changed = {key: job for key, job in jobs().items() if key[0] != "write_report"}
+    for (rule, *_), job in changed.items():
+        if rule == "train_encoder" and job.wildcards["run"] == "plain":
+            job.settings["method"]["temperature"] = 0.1
+    with patch.object(stale, "planned", lambda *_: [*changed.values()]):
+        _, said = data("stale")
+    rows = {
+        (row["folder"], row["rule"]): (row["stale"], row["missing"], row["not_asked_for"])
+        for row in said["by_folder"]
+    }
+    assert rows == {
+        (f"{STUDY}/runs", "train_encoder"): (2, 0, 0),
+        (f"{STUDY}/scores", "evaluate_sts"): (1, 0, 0),
+        (f"{STUDY}/tables", "make_table"): (1, 0, 0),
+        (f"{STUDY}/figures", "draw_figures"): (1, 0, 0),
+        (STUDY, "write_report"): (0, 0, 1),
+    }
+    assert sum(map(sum, rows.values())) == len(
+        [one for one in said["artefacts"] if one["state"] != "up to date"]
+    )
+
+
+def test_many_paths_are_one_line_unless_all_are_asked_for():
     few = [f"results/study/scores/{number}.parquet" for number in range(40)]
-    assert stale._listed("missing", few) == [f"missing: {path}" for path in few]
-    more = [*few, "results/study/runs/a/seed1/model/record.json", "results/study/report.html"]
-    assert stale._listed("missing", more) == [
-        "missing: 1 in results/study/report.html",
-        "missing: 1 in results/study/runs",
-        "missing: 40 in results/study/scores",
-    ]
+    assert stale._listed({"missing": few}, 40) == [f"missing: {path}" for path in few]
+    more = {"missing": few, "stale": ["results/study/report.html"]}
+    assert stale._listed(more, 40) == ["41 paths are missing or not asked for: --all prints them"]
+    assert stale._listed(more, math.inf)[39:] == [f"missing: {few[-1]}", "stale: results/study/report.html"]
+
+
+def test_all_paths_are_printed_if_asked_for(root):
+    changed = jobs()
+    next(job for (rule, *_), job in changed.items() if rule == "make_table").roles["scores"].reverse()
+    with patch.object(stale, "planned", lambda *_: [*changed.values()]):
+        _, shown = printed("stale", "--all")
+        _, brief = printed("stale")
+    assert f"stale: {STUDY}/tables/main.parquet\n" in shown and f"stale: {STUDY}" not in brief

@@ -1,0 +1,57 @@
+"""A study that nobody has asked for says what is planned, before any job starts."""
+
+import pytest
+
+from tests.planning import ROOT, copy_tree, run, study_in
+from workflow_scripts.graph.unasked import NamedJob, unasked_study
+
+FILE = "results/paper/datasets/stsb_dev.parquet"
+DEMO = "For the demo, which takes minutes, add --configfile config/demo.yaml"
+
+
+@pytest.fixture(scope="module")
+def study():
+    return study_in(ROOT, [])
+
+
+def test_the_jobs_of_the_papers_are_counted_with_the_time_of_trainings(study, tmp_path, monkeypatch):
+    """15,625 steps of SimCSE, each 12.2 ms: a million sentences in batches of 64."""
+    monkeypatch.chdir(tmp_path)
+    jobs = [
+        NamedJob("train_encoder", {"run": "simcse.bert_base.wiki1m", "seed": str(seed)}) for seed in (1, 2)
+    ]
+    said = unasked_study(study, [], [*jobs, NamedJob("evaluate_sts", jobs[0].wildcards)])
+    assert said == (
+        "No --configfile is given, so this is the study paper; jobs planned: 3 (6 min 21 s on one H200 (docs/cluster.md) "
+        f"for 2 trainings, if a step is one of SimCSE). {DEMO}"
+    )
+
+
+def test_a_study_that_was_asked_for_or_has_results_is_no_surprise(study, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert unasked_study(study, [], [])
+    assert unasked_study(study, ["config/mine.yaml"], []) == ""
+    (tmp_path / "results/paper").mkdir(parents=True)
+    assert unasked_study(study, [], []) == ""
+
+
+@pytest.mark.parametrize("command", [("snakemake", "--dry-run", "--"), ("workflow_scripts", "stale")])
+def test_snakemake_and_verbs_say_so_once_before_any_job(tmp_path, command):
+    tree = copy_tree(tmp_path)
+    module, *words = command
+    warned = run(tree, "-m", module, *words, FILE).stderr
+    assert warned.count("No --configfile is given, so this is the study paper; jobs planned: 1. For") == 1
+    assert warned.count(DEMO) == 1
+    given = run(
+        tree,
+        "-m",
+        "snakemake",
+        "--dry-run",
+        "--configfile",
+        "config/demo.yaml",
+        "--",
+        "results/demo/datasets/lee.parquet",
+    )
+    assert given.returncode == 0 and DEMO not in given.stderr
+    (tree / "results/paper").mkdir(parents=True)
+    assert DEMO not in run(tree, "-m", module, *words, FILE).stderr
