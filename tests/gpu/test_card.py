@@ -35,7 +35,7 @@ from tests.material import (
     write_encoder,
 )
 from workflow_scripts.methods import simcse
-from workflow_scripts.models.dropout import Masks, dropout_keys, keys_of, patched_dropout
+from workflow_scripts.models.dropout import DropoutMasks, dropout_keys, keys_of, patched_dropout
 from workflow_scripts.models.encoding import encode_tokens
 from workflow_scripts.models.templates import tokenise_in
 from workflow_scripts.models.text_encoder import TokenEncoder
@@ -203,7 +203,7 @@ def test_draws_are_those_of_the_cpu_to_the_bit():
     drawn = []
     for device in (CPU, DEVICE):
         with dropout_keys(onto(keys, device)):
-            masks = Masks(onto(packing, device))
+            masks = DropoutMasks(onto(packing, device))
         with patched_dropout(masks):
             slopes = F.rrelu(torch.full((2, 4, 6), -1.0, device=device), training=True)
         first, second = masks.sites(0, 2)

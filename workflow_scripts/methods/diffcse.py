@@ -37,7 +37,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.methods import contrastive
 from workflow_scripts.models.backbone import hidden_states, pooler_of
-from workflow_scripts.models.dropout import Masks
+from workflow_scripts.models.dropout import DropoutMasks
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.packed import packed, packs
 from workflow_scripts.models.tokens import TokenBatch
@@ -83,7 +83,7 @@ class Discriminator(nn.Module):
         """Scores of "original" and "replaced" for each position, padding among them, (B, T, 2)."""
         if packs(self.backbone):
             packing = batch.packed().with_padding()
-            masks = Masks(packing) if self.backbone.training else None
+            masks = DropoutMasks(packing) if self.backbone.training else None
             encoder = packed(self.backbone, packing, masks)
             (states_BTD,) = encoder.states(batch.ids_BT, None, "last", vectors_BD)
         else:
@@ -103,7 +103,7 @@ def build(config: Config, tokenizer: PreTrainedTokenizerBase, backbone: PreTrain
     return contrastive.build(config, tokenizer, backbone, head=config.projector == "head")
 
 
-class Inputs(NamedTuple):
+class DiffCSEInputs(NamedTuple):
     """Inputs of a step: both views of its sentences, with and without masks."""
 
     batch: TokenBatch
@@ -137,7 +137,7 @@ class Objective(objective.Objective):
         self._config = config
         self._shapes = data.shapes
 
-    def inputs(self, step: int) -> Inputs:
+    def inputs(self, step: int) -> DiffCSEInputs:
         """Both views of the step's sentences, with tokens masked for the generator."""
         whole = self._text.batch(self._sampler.rows_of(step)).repeated()
         masked_BT, chosen_BT = self.mask(whole.ids_BT, step)
@@ -148,9 +148,9 @@ class Objective(objective.Objective):
         behind = (0, batch.ids_BT.shape[1] - masked_BT.shape[1])
         places_M = places_of(F.pad(chosen_BT, behind), self._shapes.tokens)
         counted_BT = F.pad(torch.ones_like(chosen_BT), behind)
-        return Inputs(batch, F.pad(masked_BT, behind), places_M, counted_BT)
+        return DiffCSEInputs(batch, F.pad(masked_BT, behind), places_M, counted_BT)
 
-    def loss(self, inputs: Inputs) -> objective.LossOutput:
+    def loss(self, inputs: DiffCSEInputs) -> objective.LossOutput:
         """Contrast the two dropout views, and find the tokens that the generator replaced."""
         batch = inputs.batch
         vectors_BD = self.project(self.encoder.read(batch))
@@ -174,7 +174,7 @@ class Objective(objective.Objective):
         return self._masking.corrupted(ids_BT, chosen_BT, draw), chosen_BT
 
     @torch.no_grad()
-    def fill(self, inputs: Inputs) -> Tensor:
+    def fill(self, inputs: DiffCSEInputs) -> Tensor:
         """Ids with the generator's likeliest token at each position that it fills, (B, T); [CLS] and padding stay."""
         ids_BT = inputs.batch.ids_BT
         scores_MV = self.generator(inputs.batch._replace(ids_BT=inputs.masked_BT), inputs.places_M)

@@ -12,12 +12,12 @@ Expected: EDFSE-BERT 79.04 over seven STS tasks, JTCSE-BERT + UC 80.60 (JTCSE, T
 
 from collections.abc import Sequence
 
-from workflow_scripts.models.ensemble import Ensemble
+from workflow_scripts.models.ensemble import EnsembleEncoder
 from workflow_scripts.models.text_encoder import TextEncoder
 from workflow_scripts.settings.methods import Ensemble as Config
 
 
-def build(config: Config, encoders: Sequence[TextEncoder]) -> Ensemble:
+def build(config: Config, encoders: Sequence[TextEncoder]) -> EnsembleEncoder:
     """Add up the encoders of finished runs, each with its tokeniser."""
     weights = config.weights if config.weights is not None else (1.0,) * len(encoders)
-    return Ensemble(encoders, weights)
+    return EnsembleEncoder(encoders, weights)

@@ -58,9 +58,9 @@ from transformers.models.bert.modeling_bert import BertPooler
 
 from workflow_scripts.losses.modulus import contrast_views, modulus_constraint
 from workflow_scripts.models.backbone import check_fit, check_length
-from workflow_scripts.models.dropout import Masks
+from workflow_scripts.models.dropout import DropoutMasks
 from workflow_scripts.models.encoder import SentenceEncoder
-from workflow_scripts.models.ensemble import Ensemble
+from workflow_scripts.models.ensemble import EnsembleEncoder
 from workflow_scripts.models.packed import PackedEncoder
 from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.settings.methods import CrossMode
@@ -73,7 +73,7 @@ from workflow_scripts.training.ranks import gathered
 UNTRAINED_POOLER = "JTCSE's modulus starts from a pooler that nobody trained"
 
 
-def build(config: Config, tokenizer: PreTrainedTokenizerBase, *backbones: PreTrainedModel) -> Ensemble:
+def build(config: Config, tokenizer: PreTrainedTokenizerBase, *backbones: PreTrainedModel) -> EnsembleEncoder:
     """The two sub-encoders that are trained, evaluated and saved.
 
     Raises:
@@ -85,7 +85,7 @@ def build(config: Config, tokenizer: PreTrainedTokenizerBase, *backbones: PreTra
         SentenceEncoder(backbone, tokenizer, config.readout, head=False, head_at_test=False)
         for backbone in backbones
     ]
-    ensemble = Ensemble(encoders, (1.0, 1.0), config.bypassed_layernorms)
+    ensemble = EnsembleEncoder(encoders, (1.0, 1.0), config.bypassed_layernorms)
     ensemble.labels = labels
     return ensemble
 
@@ -142,7 +142,7 @@ def run_twin(
 
     def streams() -> list[PackedEncoder]:
         return [
-            PackedEncoder(sub_encoder, packing, Masks(packing) if sub_encoder.training else None)
+            PackedEncoder(sub_encoder, packing, DropoutMasks(packing) if sub_encoder.training else None)
             for sub_encoder in sub_encoders
         ]
 
@@ -201,10 +201,10 @@ class Views(NamedTuple):
 class Objective(objective.Objective):
     """The terms of Eq. 15, on a corpus of sentences."""
 
-    module: Ensemble
+    module: EnsembleEncoder
     passes = 4  # primitive and cross streams
 
-    def __init__(self, config: Config, encoder: Ensemble, data: TrainingData) -> None:
+    def __init__(self, config: Config, encoder: EnsembleEncoder, data: TrainingData) -> None:
         self.module = encoder
         self._config = config
         self._text = data.tokenised("anchor")

@@ -89,7 +89,7 @@ class Objective(contrastive.Objective):
         if (
             self.encoder.readout_settings.is_independent
         ):  # one pass: templates are too small to keep a GPU busy
-            bare = [Bare.paired(*bare)]
+            bare = [BareTemplates.paired(*bare)]
         return self.ready(batch), tuple(bare)
 
     def views(self, inputs: Any) -> Tensor:
@@ -100,7 +100,7 @@ class Objective(contrastive.Objective):
         return self.gather_processes(vectors_BR - torch.cat(biases))
 
 
-class Bare(NamedTuple):
+class BareTemplates(NamedTuple):
     """Templates without sentences, for several lengths of sentences, which decide the positions of their words."""
 
     batch: TokenBatch
@@ -109,7 +109,7 @@ class Bare(NamedTuple):
     """The row of the batch for each sentence, by its length."""
 
     @classmethod
-    def paired(cls, first: "Bare", second: "Bare") -> "Bare":
+    def paired(cls, first: "BareTemplates", second: "BareTemplates") -> "BareTemplates":
         """The rows of two templates for the same lengths, in turn; sentences of the first come first.
 
         So the number of a row, by which dropout draws, does not depend on how many lengths there are.
@@ -145,21 +145,21 @@ class Bias:
         """The numbers of tokens of the sentences in some filled templates."""
         return tokens_B - self.fewest
 
-    def at(self, lengths_L: Tensor, which_B: Tensor) -> Bare:
+    def at(self, lengths_L: Tensor, which_B: Tensor) -> BareTemplates:
         """The bare template for sentences of some lengths, on the host."""
         words = torch.tensor([*self._before, *self._after])
         ids_LW = words.repeat(len(lengths_L), 1)
         positions_LW = torch.arange(len(words)).repeat(len(lengths_L), 1) + self._first
         positions_LW[:, len(self._before) :] += lengths_L.unsqueeze(1)
-        return Bare(TokenBatch(ids_LW, torch.ones_like(ids_LW)).ready(), positions_LW, which_B)
+        return BareTemplates(TokenBatch(ids_LW, torch.ones_like(ids_LW)).ready(), positions_LW, which_B)
 
-    def up_to(self, longest: int) -> Bare:
+    def up_to(self, longest: int) -> BareTemplates:
         """The bare template for every number of tokens up to ``longest``."""
         rooms_L = torch.arange(longest + 1 - self.fewest)
         return self.at(rooms_L, rooms_L)
 
 
-def bias_of(encoder: SentenceEncoder, bare: Bare) -> Tensor:
+def bias_of(encoder: SentenceEncoder, bare: BareTemplates) -> Tensor:
     """The bias for each sentence, shape (B, R)."""
     return encoder.read(bare.batch, bare.positions_LW)[bare.which_B]
 

@@ -95,7 +95,7 @@ def path_findings(
     return [label for label in holds if holds[label]]
 
 
-class Inputs(NamedTuple):
+class ThreeRInputs(NamedTuple):
     """Inputs of a step."""
 
     own: Any
@@ -140,19 +140,19 @@ class Objective(objective.Objective):
                 words_RD = self._embedded(*onto((self._words, self._own_keys(0)), encoder.device))
             self._deviation_at_start = deviation(words_RD)
 
-    def inputs(self, step: int) -> Inputs:
+    def inputs(self, step: int) -> ThreeRInputs:
         """The step's sentences and exemplars, in one batch if encoder and method can read them in one pass."""
         keys = self._own_keys(step)
         if self._exemplars is None:
-            return Inputs(self.under.inputs(step), (), self._words, keys, None)
+            return ThreeRInputs(self.under.inputs(step), (), self._words, keys, None)
         exemplars = self._exemplars.batch(self.exemplars_of(step))
         if not (self.under.reads_once and self._encoder.readout_settings.is_independent):
-            return Inputs(self.under.inputs(step), self._ready(exemplars), self._words, keys, None)
+            return ThreeRInputs(self.under.inputs(step), self._ready(exemplars), self._words, keys, None)
         own = self.under.batch(step)
         both = self._ready(own.followed_by(exemplars))
-        return Inputs(both, (), self._words, keys, len(own.ids_BT))
+        return ThreeRInputs(both, (), self._words, keys, len(own.ids_BT))
 
-    def loss(self, inputs: Inputs) -> objective.LossOutput:
+    def loss(self, inputs: ThreeRInputs) -> objective.LossOutput:
         """Reduce the step's vectors, then compare them; metrics are threshold c and the number of dimensions in S."""
         self.threshold.clamp()
         views_VBR, exemplars_KD = self._read(inputs)
@@ -172,7 +172,7 @@ class Objective(objective.Objective):
         depth = max(backbone.config.num_hidden_layers for backbone in self._encoder.backbones)
         return keys_of(self._seed, step, 4, passes=1, sites=SITES * depth)
 
-    def _read(self, inputs: Inputs) -> tuple[Tensor, Tensor | None]:
+    def _read(self, inputs: ThreeRInputs) -> tuple[Tensor, Tensor | None]:
         """The step's vectors, and those of its exemplars, if it has any."""
         if inputs.together is None:
             views_VBR = self.under.views(inputs.own)
@@ -197,7 +197,7 @@ class Objective(objective.Objective):
         """Finish the base method."""
         self.under.finish()
 
-    def _members(self, views_VBD: Tensor, inputs: Inputs) -> Tensor:
+    def _members(self, views_VBD: Tensor, inputs: ThreeRInputs) -> Tensor:
         match self._config.identify:
             case "all":
                 return torch.ones_like(views_VBD[0, 0])
@@ -212,7 +212,7 @@ class Objective(objective.Objective):
         member_D: Tensor = self.threshold(deviation_D)
         return member_D
 
-    def _redundant(self, exemplars_KD: Tensor | None, inputs: Inputs) -> Tensor | None:
+    def _redundant(self, exemplars_KD: Tensor | None, inputs: ThreeRInputs) -> Tensor | None:
         match self._config.subtract:
             case "own":
                 return None

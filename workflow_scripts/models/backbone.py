@@ -23,7 +23,7 @@ from workflow_scripts.data.published import (
 )
 from workflow_scripts.errors import ConfigError, DataError, Finding
 from workflow_scripts.models import TOKENISER_FILES
-from workflow_scripts.models.dropout import Masks, patched_dropout
+from workflow_scripts.models.dropout import DropoutMasks, patched_dropout
 from workflow_scripts.models.packed import FAMILIES, entry_of, packed, packs
 from workflow_scripts.models.readouts.base import Reads
 from workflow_scripts.models.tokens import TokenBatch
@@ -63,7 +63,7 @@ def hidden_states(
     batch: TokenBatch,
     reads: Reads,
     positions_BT: Tensor | None = None,
-    masks: Masks | None = None,
+    masks: DropoutMasks | None = None,
 ) -> tuple[Tensor, ...]:
     """Hidden states: the embedding output and each layer, (B, T, D), or the part that ``reads`` selects.
 
@@ -80,7 +80,7 @@ def hidden_states(
     check_length(backbone, batch.ids_BT)
     positions = None if positions_BT is None else positions_BT + position_offset(backbone)
     if masks is None and backbone.training:
-        masks = Masks(batch.packed())
+        masks = DropoutMasks(batch.packed())
     if reads != "padded" and packs(backbone):
         return tuple(packed(backbone, batch.packed(), masks).states(batch.ids_BT, positions, reads))
     several = reads in ("all", "padded")

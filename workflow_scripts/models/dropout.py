@@ -89,7 +89,7 @@ def with_one_draw(read: Callable[[T], Tensor]) -> Callable[[T], Tensor]:
     return repeatable
 
 
-class Masks:
+class DropoutMasks:
     """The random numbers of one pass over a batch; making one begins a pass."""
 
     def __init__(self, packing: Packing) -> None:
@@ -209,7 +209,7 @@ def _hashed(*numbers: int) -> int:
 # Random functions of PyTorch
 
 
-def patched_dropout(masks: Masks | None) -> AbstractContextManager[object]:
+def patched_dropout(masks: DropoutMasks | None) -> AbstractContextManager[object]:
     """A block in which random functions of PyTorch draw by the keys of ``masks``, if there are any."""
     return nullcontext() if masks is None else _Answering(masks)
 
@@ -217,7 +217,7 @@ def patched_dropout(masks: Masks | None) -> AbstractContextManager[object]:
 class _Answering(TorchFunctionMode):
     """Replaces the functions of ``_ANSWERS``; the first axis of their tensors is a batch's sentences."""
 
-    def __init__(self, masks: Masks) -> None:
+    def __init__(self, masks: DropoutMasks) -> None:
         super().__init__()
         self._masks = masks
 
@@ -234,7 +234,7 @@ class _Answering(TorchFunctionMode):
 
 
 def _dropout(
-    masks: Masks, input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+    masks: DropoutMasks, input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
     """``F.dropout`` with a factor for each element by its sentence and position."""
     if not (training and p):
@@ -244,7 +244,7 @@ def _dropout(
 
 
 def _rrelu(
-    masks: Masks,
+    masks: DropoutMasks,
     input: Tensor,
     lower: float = 1 / 8,
     upper: float = 1 / 3,
@@ -259,7 +259,7 @@ def _rrelu(
 
 
 def _attention(
-    masks: Masks,
+    masks: DropoutMasks,
     query: Tensor,
     key: Tensor,
     value: Tensor,

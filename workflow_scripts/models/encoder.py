@@ -22,7 +22,7 @@ from workflow_scripts.models.backbone import (
     load_tokenizer,
     pooler_of,
 )
-from workflow_scripts.models.dropout import Masks, patched_dropout
+from workflow_scripts.models.dropout import DropoutMasks, patched_dropout
 from workflow_scripts.models.encoding import encode_sentences
 from workflow_scripts.models.folders import (
     HEAD_FILE,
@@ -128,7 +128,7 @@ class SentenceEncoder(TextEncoder):
 
     def read(self, batch: TokenBatch, positions_BT: Tensor | None = None) -> Tensor:
         """Sentence vectors before the head, shape (B, R); ``positions_BT`` are positions other than 0, 1, 2, ..."""
-        masks = Masks(batch.packed()) if self.training else None
+        masks = DropoutMasks(batch.packed()) if self.training else None
         states = hidden_states(self.backbone, batch, self.readout.reads, positions_BT, masks)
         with patched_dropout(masks):
             vectors_BR = self.readout.read(states, batch.ids_BT, batch.mask_BT)

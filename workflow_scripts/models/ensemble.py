@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer  # slow to import
 
 
-class Ensemble(TextEncoder):
+class EnsembleEncoder(TextEncoder):
     """Weighted sum of the vectors of its sub-encoders, each an encoder or an ensemble.
 
     If all have one vocabulary, they read the tokens of the first's tokeniser; otherwise each reads its own.
@@ -88,12 +88,12 @@ class Ensemble(TextEncoder):
         """The backbones of all single encoders, first to last."""
         return [backbone for sub_encoder in self.members for backbone in sub_encoder.backbones]
 
-    def with_readout(self, readout: ReadoutConfig, *, keep_prompt: bool = True) -> "Ensemble":
+    def with_readout(self, readout: ReadoutConfig, *, keep_prompt: bool = True) -> "EnsembleEncoder":
         """Return an ensemble whose sub-encoders all have another readout and no head."""
         sub_encoders = [
             sub_encoder.with_readout(readout, keep_prompt=keep_prompt) for sub_encoder in self.members
         ]
-        return Ensemble(sub_encoders, self.weights, self.bypassed_layernorms)
+        return EnsembleEncoder(sub_encoders, self.weights, self.bypassed_layernorms)
 
     def forward(self, ids_BT: Tensor, mask_BT: Tensor, packing: Packing | None = None) -> Tensor:
         """Embed the tokens of a batch; returns (B, D), not normalised.

@@ -40,7 +40,7 @@ def class_of(folder: Path) -> type[TextEncoder]:
     """
     kind: type[TextEncoder] = SentenceEncoder
     if (folder / SUM_FILE).exists():
-        kind = importlib.import_module("workflow_scripts.models.ensemble").Ensemble
+        kind = importlib.import_module("workflow_scripts.models.ensemble").EnsembleEncoder
     elif read_settings(folder).readout.kind == "as_published":
         kind = published_class()
     return kind

@@ -27,7 +27,7 @@ from transformers import PretrainedConfig, PreTrainedModel
 
 from workflow_scripts.models.contexts import COMPILER_FAILURES, COMPILING, UNPACKED
 from workflow_scripts.models.devices import first_line
-from workflow_scripts.models.dropout import Masks
+from workflow_scripts.models.dropout import DropoutMasks
 from workflow_scripts.models.readouts.base import Reads
 from workflow_scripts.models.tokens import Packing
 from workflow_scripts.settings.readouts import BUILT_AS_BERT
@@ -112,7 +112,7 @@ def packs(backbone: Any) -> bool:
     return all(type(linear) is nn.Linear and linear.weight.dtype.itemsize >= 4 for linear in maps)
 
 
-def packed(backbone: PreTrainedModel, packing: Packing, masks: Masks | None) -> "PackedEncoder":
+def packed(backbone: PreTrainedModel, packing: Packing, masks: DropoutMasks | None) -> "PackedEncoder":
     """One pass of a batch through a model for which ``packs`` is true."""
     return FAMILIES[backbone.config.model_type](backbone, packing, masks)
 
@@ -130,7 +130,7 @@ class Parts(NamedTuple):
     output_p: float
 
 
-class Maps(NamedTuple):
+class QKVMaps(NamedTuple):
     """Linear maps to queries, keys and values of each head."""
 
     weight_3HED: Tensor
@@ -141,12 +141,12 @@ class Maps(NamedTuple):
         return F.linear(state_xD, self.weight_3HED[part].flatten(0, 1), self.bias_3HE[part].flatten())
 
 
-class Values(NamedTuple):
+class AttentionValues(NamedTuple):
     """Values of a layer before attention: the values, or states that become values after weighting."""
 
     rows: Tensor
     """Values of each head, (B, H, T, E), or states, (B, T, D)."""
-    maps: Maps | None = None
+    maps: QKVMaps | None = None
     """Maps from states to values; None if ``rows`` are values."""
 
 
@@ -156,10 +156,10 @@ class Attended(NamedTuple):
     context_ND: Tensor
     weights_BHQT: Any
     """Attention weights after dropout; None if they were not requested and there is no dropout."""
-    values: Values
+    values: AttentionValues
 
 
-class Layer(NamedTuple):
+class PackedLayer(NamedTuple):
     """A layer of the model, and its inputs other than states."""
 
     module: Any
@@ -182,14 +182,14 @@ class PackedEncoder:
         masks: Random numbers of dropout; None for no dropout.
     """
 
-    def __init__(self, backbone: Any, packing: Packing, masks: Masks | None) -> None:
+    def __init__(self, backbone: Any, packing: Packing, masks: DropoutMasks | None) -> None:
         self._backbone = backbone
         self._packing = packing
         self._masks = masks
         bias_xxxT = self.bias()
         is_masked = packing.padded or bias_xxxT is not packing.bias_B11T
         self._layers = [
-            Layer(
+            PackedLayer(
                 module,
                 None if masks is None else masks.sites(number * SITES + 1, SITES - 1),
                 bias_xxxT,
@@ -206,7 +206,7 @@ class PackedEncoder:
         return Parts(maps, output.LayerNorm, output.dense, own.dropout.p, output.dropout.p)
 
     def bias(self) -> Tensor:
-        """The bias that layers add to their scores (``Layer.bias_xxxT``)."""
+        """The bias that layers add to their scores (``PackedLayer.bias_xxxT``)."""
         return self._packing.bias_B11T
 
     def states(
@@ -279,15 +279,15 @@ class PackedEncoder:
         """
         return _called(type(self)._finish, self, self._layers[number], context_ND, state_ND, first)
 
-    def _attend(self, layer: Layer, state_ND: Tensor, first: bool, weights: bool) -> Attended:
+    def _attend(self, layer: PackedLayer, state_ND: Tensor, first: bool, weights: bool) -> Attended:
         maps = self._maps(layer)
         if first:
-            values = Values(self._packing.rows(state_ND), maps)
+            values = AttentionValues(self._packing.rows(state_ND), maps)
             scores_BHQT = self._first_scores(layer, values.rows, maps, state_ND)
         else:
             together_ND = F.linear(state_ND, maps.weight_3HED.flatten(0, 2), maps.bias_3HE.flatten())
             queries_BHTE, keys_BHTE, values_BHTE = self._packing.heads(together_ND, 3, self._heads).unbind()
-            values = Values(values_BHTE)
+            values = AttentionValues(values_BHTE)
             if not weights and (layer.keys_K is None or not self.parts(layer.module).p):
                 bias = layer.bias_xxxT.to(values_BHTE.dtype) if layer.is_masked else None
                 context_BHTE = F.scaled_dot_product_attention(
@@ -298,14 +298,14 @@ class PackedEncoder:
         weights_BHQT = self._weights(layer, scores_BHQT, first)
         return Attended(self.weighed(values, weights_BHQT), weights_BHQT, values)
 
-    def values(self, number: int, state_ND: Tensor, *, first: bool = False) -> Values:
+    def values(self, number: int, state_ND: Tensor, *, first: bool = False) -> AttentionValues:
         """The values of layer ``number`` for other states than its own."""
         maps = self._maps(self._layers[number])
         if first:
-            return Values(self._packing.rows(state_ND), maps)
-        return Values(self._packing.heads(maps.of(2, state_ND), 1, self._heads)[0])
+            return AttentionValues(self._packing.rows(state_ND), maps)
+        return AttentionValues(self._packing.heads(maps.of(2, state_ND), 1, self._heads)[0])
 
-    def weighed(self, values: Values, weights_BHQT: Tensor) -> Tensor:
+    def weighed(self, values: AttentionValues, weights_BHQT: Tensor) -> Tensor:
         """Values under attention weights, heads concatenated, (N, D), or for the first tokens, (B, D)."""
         if values.maps is None:
             return self._packing.joined(weights_BHQT.to(values.rows.dtype) @ values.rows)
@@ -320,11 +320,11 @@ class PackedEncoder:
     def _heads(self) -> int:
         return int(self._backbone.config.num_attention_heads)
 
-    def _maps(self, layer: Layer) -> Maps:
+    def _maps(self, layer: PackedLayer) -> QKVMaps:
         maps = self.parts(layer.module).maps
         weight = torch.cat([linear.weight for linear in maps])
         bias = torch.cat([linear.bias for linear in maps])
-        return Maps(weight.view(3, self._heads, -1, weight.shape[1]), bias.view(3, self._heads, -1))
+        return QKVMaps(weight.view(3, self._heads, -1, weight.shape[1]), bias.view(3, self._heads, -1))
 
     def _scores(self, queries_BHTE: Tensor, keys_BHTE: Tensor, bias_xxxT: Tensor) -> Tensor:
         """Products of queries and keys over sqrt(E), plus the bias, (B, H, T, T)."""
@@ -336,7 +336,7 @@ class PackedEncoder:
         )
         return scores_xTT.view(*queries_BHTE.shape[:3], -1)
 
-    def _first_scores(self, layer: Layer, rows_BTD: Tensor, maps: Maps, state_ND: Tensor) -> Tensor:
+    def _first_scores(self, layer: PackedLayer, rows_BTD: Tensor, maps: QKVMaps, state_ND: Tensor) -> Tensor:
         """Scores of the first tokens, (B, H, 1, T), without computing keys.
 
         With a single query, q (K x + b) is (q K) x + q b. So K is applied once per sentence instead of once per token.
@@ -348,7 +348,7 @@ class PackedEncoder:
         scores_BHT = (products_BHD @ rows_BTD.transpose(1, 2) + offsets_BH[..., None]) * scale
         return scores_BHT[:, :, None] + layer.bias_xxxT[:, :, :1]
 
-    def _weights(self, layer: Layer, scores_BHQT: Tensor, first: bool) -> Tensor:
+    def _weights(self, layer: PackedLayer, scores_BHQT: Tensor, first: bool) -> Tensor:
         """Attention weights of a layer after dropout."""
         precise = torch.promote_types(scores_BHQT.dtype, torch.float32)
         weights_BHQT: Tensor = scores_BHQT.softmax(dim=-1, dtype=precise)
@@ -359,7 +359,7 @@ class PackedEncoder:
         key = layer.keys_K[_ATTENTION]
         return weights_BHQT * self._masks.attention(key, p, weights_BHQT.shape[1], first=first)
 
-    def _finish(self, layer: Layer, context_ND: Tensor, state_ND: Tensor, first: bool) -> Tensor:
+    def _finish(self, layer: PackedLayer, context_ND: Tensor, state_ND: Tensor, first: bool) -> Tensor:
         parts = self.parts(layer.module)
         residual_ND = state_ND[self._packing.first_B] if first else state_ND
         projected_ND = parts.output(context_ND)
@@ -374,7 +374,7 @@ class PackedEncoder:
         return finished_ND
 
     def _added(
-        self, layer: Layer, site: int, p: float, state_ND: Tensor, residual_ND: Tensor, first: bool
+        self, layer: PackedLayer, site: int, p: float, state_ND: Tensor, residual_ND: Tensor, first: bool
     ) -> Tensor:
         """A state after dropout, plus the residual."""
         if layer.keys_K is None or not p:

@@ -23,7 +23,7 @@ from transformers import PreTrainedModel
 from workflow_scripts.models.backbone import max_position_embeddings
 from workflow_scripts.models.contexts import Keys
 from workflow_scripts.models.devices import first_line, mixed_precision
-from workflow_scripts.models.dropout import Masks, dropout_keys, keys_of, patched_dropout
+from workflow_scripts.models.dropout import DropoutMasks, dropout_keys, keys_of, patched_dropout
 from workflow_scripts.models.packed import SITES, can_compile, compiled, packs
 from workflow_scripts.models.readouts.base import ReadoutModule
 from workflow_scripts.models.text_encoder import TextEncoder
@@ -160,7 +160,7 @@ class TrainStep:
         self.optimiser.zero_grad(set_to_none=True)
         with (
             dropout_keys(keys, ranks.rank(), ranks.world()),
-            patched_dropout(Masks(self._outside) if self._outside else None),
+            patched_dropout(DropoutMasks(self._outside) if self._outside else None),
             mixed_precision(self.settings.precision, self.device),
         ):
             step = self.objective.loss(own)

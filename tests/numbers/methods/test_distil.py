@@ -7,7 +7,7 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.methods import distil
 from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.models.encoder import SentenceEncoder
-from workflow_scripts.models.ensemble import Ensemble
+from workflow_scripts.models.ensemble import EnsembleEncoder
 from workflow_scripts.training.data import Teacher, TrainingData
 from workflow_scripts.training.sampler import Sampler
 
@@ -36,7 +36,7 @@ def make(folder, teacher, **changes):
 def twin_vectors(folder):
     settings = config()
     sub_encoders = [distil.build(settings, load_tokenizer(folder), load_backbone(folder)) for _ in range(2)]
-    return Ensemble(sub_encoders, (1.0, 1.0)).eval().encode(TEXTS, 24)
+    return EnsembleEncoder(sub_encoders, (1.0, 1.0)).eval().encode(TEXTS, 24)
 
 
 @pytest.mark.parametrize(("target", "zero"), [("mean", True), ("sum", False)])

@@ -7,7 +7,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import nn
 
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.models.dropout import Masks, dropout_keys, keys_of, patched_dropout, splitmix
+from workflow_scripts.models.dropout import DropoutMasks, dropout_keys, keys_of, patched_dropout, splitmix
 from workflow_scripts.models.tokens import Packing
 
 P = 0.1
@@ -28,7 +28,7 @@ def attention(masks, site, *size, **first):
 
 def drawn(site=2, key=(7, 1), packing=None, size=384, p=P, **process):
     with dropout_keys(keys_of(*key), **process):
-        return hidden(Masks(packing or packing_of(*[20] * 100)), site, p, size)
+        return hidden(DropoutMasks(packing or packing_of(*[20] * 100)), site, p, size)
 
 
 def dropped(factors):
@@ -84,9 +84,9 @@ def test_neighbours_are_independent():
 def test_passes_of_a_step_differ_and_a_step_repeats_itself():
     packing = packing_of(5, 3)
     with dropout_keys(keys_of(1, 2)):
-        first, second = (hidden(Masks(packing), 0, P, 64) for _ in range(2))
+        first, second = (hidden(DropoutMasks(packing), 0, P, 64) for _ in range(2))
     with dropout_keys(keys_of(1, 2)):
-        again = hidden(Masks(packing), 0, P, 64)
+        again = hidden(DropoutMasks(packing), 0, P, 64)
     assert torch.equal(first, again)
     assert not torch.equal(first, second)
 
@@ -96,9 +96,9 @@ def test_a_mask_depends_on_its_sentence_and_token_and_not_on_padding():
     assert torch.equal(short, padded)
     assert torch.equal(short[:5], drawn(packing=packing_of(5)))
     with dropout_keys(keys_of(7, 1)):
-        narrow = attention(Masks(packing_of(5, 3, 7)), 1, P, 4)
+        narrow = attention(DropoutMasks(packing_of(5, 3, 7)), 1, P, 4)
     with dropout_keys(keys_of(7, 1)):
-        wide = attention(Masks(packing_of(5, 3, 7, width=12)), 1, P, 4)
+        wide = attention(DropoutMasks(packing_of(5, 3, 7, width=12)), 1, P, 4)
     assert narrow.shape == (3, 4, 7, 7)
     assert torch.equal(narrow, wide[:, :, :7, :7])
 
@@ -108,7 +108,7 @@ def test_first_tokens_drop_what_they_drop_among_all_tokens():
     whole, first = [], []
     for found, alone in ((whole, False), (first, True)):
         with dropout_keys(keys_of(7, 1)):
-            masks = Masks(packing)
+            masks = DropoutMasks(packing)
         found += [hidden(masks, 2, P, 64, first=alone), attention(masks, 1, P, 4, first=alone)]
     assert torch.equal(whole[0][packing.first_B], first[0])
     assert torch.equal(whole[1][:, :, :1], first[1])
@@ -146,7 +146,7 @@ def test_functions_of_pytorch_draw_by_key_pass_call_and_process(draw):
         before = torch.random.get_rng_state()
         with dropout_keys(keys_of(*key), **process):
             for _ in range(passes):
-                masks = Masks(packing_of(5, 3, 7))
+                masks = DropoutMasks(packing_of(5, 3, 7))
             with patched_dropout(masks):
                 for _ in range(calls):
                     values = draw()
@@ -173,7 +173,7 @@ def test_attention_that_drops_is_attention_where_the_weights_are_kept():
         {"scale": 0.7},
     ):
         expected = F.scaled_dot_product_attention(query, key, value, **options, enable_gqa=True)
-        with dropout_keys(keys_of(1)), patched_dropout(Masks(packing_of(5, 3, 7))):
+        with dropout_keys(keys_of(1)), patched_dropout(DropoutMasks(packing_of(5, 3, 7))):
             found = F.scaled_dot_product_attention(
                 query, key, value, **options, dropout_p=2**-32, enable_gqa=True
             )
@@ -182,7 +182,7 @@ def test_attention_that_drops_is_attention_where_the_weights_are_kept():
 
 def test_slopes_are_uniform_where_values_are_negative_and_padding_changes_none():
     def slopes(width):
-        with dropout_keys(keys_of(3)), patched_dropout(Masks(packing_of(*[7] * 200, width=width))):
+        with dropout_keys(keys_of(3)), patched_dropout(DropoutMasks(packing_of(*[7] * 200, width=width))):
             return -nn.RReLU()(-torch.ones(200, width, 64))[:, :7]
 
     found = slopes(7)
@@ -190,14 +190,14 @@ def test_slopes_are_uniform_where_values_are_negative_and_padding_changes_none()
     assert 1 / 8 <= found.min() < 0.126 and 0.332 < found.max() < 1 / 3
     error = (1 / 3 - 1 / 8) / (12 * found.numel()) ** 0.5
     assert abs(found.double().mean().item() - (1 / 8 + 1 / 3) / 2) < 4 * error
-    with dropout_keys(keys_of(3)), patched_dropout(Masks(packing_of(7))):
+    with dropout_keys(keys_of(3)), patched_dropout(DropoutMasks(packing_of(7))):
         assert torch.equal(nn.RReLU()(torch.ones(1, 7, 64)), torch.ones(1, 7, 64))
 
 
 def test_what_no_key_decides_is_refused():
     with (
         dropout_keys(keys_of(3)),
-        patched_dropout(Masks(packing_of(7))),
+        patched_dropout(DropoutMasks(packing_of(7))),
         pytest.raises(ConfigError, match="draws by rand,"),
     ):
         torch.rand(3)
@@ -205,4 +205,6 @@ def test_what_no_key_decides_is_refused():
 
 def test_outside_a_training_every_pass_draws_anew():
     packing = packing_of(5)
-    assert not torch.equal(hidden(Masks(packing), 0, 0.5, 64), hidden(Masks(packing), 0, 0.5, 64))
+    assert not torch.equal(
+        hidden(DropoutMasks(packing), 0, 0.5, 64), hidden(DropoutMasks(packing), 0, 0.5, 64)
+    )

@@ -19,7 +19,7 @@ from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.methods import ensemble as method
 from workflow_scripts.models.backbone import load_backbone, load_tokenizer, shared_tokenizer
 from workflow_scripts.models.encoder import SentenceEncoder
-from workflow_scripts.models.ensemble import Ensemble
+from workflow_scripts.models.ensemble import EnsembleEncoder
 from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.models.readouts.base import bypass_layernorms
 from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
@@ -187,7 +187,7 @@ def test_a_fusion_with_a_published_encoder(tiny_bert, w, expected):
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
 def test_a_saved_twin_gives_the_same_vectors_through_every_loader(tiny_models, tmp_path, kind, bypassed):
     folder, place = tiny_models[kind], tmp_path / "model"
-    twin = Ensemble([encoder_of(folder), encoder_of(folder, scale=1.1)], (1.0, 1.0), bypassed).eval()
+    twin = EnsembleEncoder([encoder_of(folder), encoder_of(folder, scale=1.1)], (1.0, 1.0), bypassed).eval()
     expected = save(place, twin)
     check_loads(place, expected)
     with pytest.raises(ValueError, match="trust_remote_code"):

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from workflow_scripts.models.dropout import Masks, dropout_keys, keys_of
+from workflow_scripts.models.dropout import DropoutMasks, dropout_keys, keys_of
 from workflow_scripts.models.tokens import Packing, TokenBatch
 
 LENGTHS = [3, 1, 5, 2]
@@ -63,12 +63,12 @@ def test_sentences_that_every_process_has_follow_a_processs_own():
     assert both.mask_BT.sum(dim=1).tolist() == [3, 4, 2]
     packing = Packing.of(both.mask_BT, own=1)
     with dropout_keys(keys_of(1, 1), rank=1, ranks=2):
-        here = hidden(Masks(packing), 0.5, 64)
+        here = hidden(DropoutMasks(packing), 0.5, 64)
     with dropout_keys(keys_of(1, 1), rank=0, ranks=2):
-        there = hidden(Masks(packing), 0.5, 64)
+        there = hidden(DropoutMasks(packing), 0.5, 64)
     with dropout_keys(keys_of(1, 1), rank=1, ranks=2):
-        alone = hidden(Masks(own.packed()), 0.5, 64)
+        alone = hidden(DropoutMasks(own.packed()), 0.5, 64)
     assert torch.equal(here[:3], alone) and not torch.equal(here[:3], there[:3])
     with dropout_keys(keys_of(1, 1), rank=0, ranks=2):
-        behind_two = hidden(Masks(Packing.of(mask_of([2, 1, 4, 2]), own=2)), 0.5, 64)
+        behind_two = hidden(DropoutMasks(Packing.of(mask_of([2, 1, 4, 2]), own=2)), 0.5, 64)
     assert torch.equal(here[3:], there[3:]) and torch.equal(here[3:], behind_two[3:])

@@ -18,7 +18,7 @@ from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.methods import frozen
 from workflow_scripts.models.backbone import load_backbone
 from workflow_scripts.models.encoding import check_not_collapsed
-from workflow_scripts.models.ensemble import Ensemble
+from workflow_scripts.models.ensemble import EnsembleEncoder
 from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.methods import read_method
@@ -266,7 +266,7 @@ def test_another_readout_reads_the_encoder_alone(tmp_path):
     np.testing.assert_allclose(read, expected, atol=1e-5)
     assert encoder.backbones[0].config.hidden_size == D
     with pytest.raises(ConfigError, match="an encoder as published cannot be added up"):
-        Ensemble([encoder, encoder.with_readout(plain.readout)], (1.0, 1.0))
+        EnsembleEncoder([encoder, encoder.with_readout(plain.readout)], (1.0, 1.0))
 
 
 def test_another_pooling_than_the_published_one_is_a_label(tmp_path):

@@ -11,7 +11,7 @@ from tests.checkpointing import write_checkpoints_by_steps
 from tests.tiny import training as settings
 from workflow_scripts.columns import HISTORY
 from workflow_scripts.errors import TrainingError
-from workflow_scripts.models.dropout import Masks, dropout_keys, patched_dropout
+from workflow_scripts.models.dropout import DropoutMasks, dropout_keys, patched_dropout
 from workflow_scripts.models.tokens import Packing
 from workflow_scripts.training import loop
 from workflow_scripts.training.loop import Preempted, train
@@ -108,7 +108,7 @@ def test_several_steps_are_adamw_on_gradients_cut_to_their_largest_norm(tmp_path
         reference.module.zero_grad()
         reference.module.train()
         own, keys = prepare_inputs(reference, SEED, step)
-        with dropout_keys(keys), patched_dropout(Masks(Packing.of(torch.ones(1, 1)))):
+        with dropout_keys(keys), patched_dropout(DropoutMasks(Packing.of(torch.ones(1, 1)))):
             reference.loss(own).loss.backward()
         learning = {name: p for name, p in named.items() if p.grad is not None}
         norms.append(math.sqrt(sum(float((p.grad**2).sum()) for p in learning.values())))
