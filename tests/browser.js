@@ -10,11 +10,38 @@ addEventListener("load", () => {
   found.dark = matchMedia("(prefers-color-scheme: dark)").matches;
   found.sideways = document.documentElement.scrollWidth - document.documentElement.clientWidth;
 
+  const luminance = (colour) => {
+    const parts = colour.match(/[0-9.]+/g).slice(0, 3).map((part) => part / 255);
+    const [red, green, blue] = parts.map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  };
+  const contrast = (one, other) => (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+  const body = getComputedStyle(document.body).backgroundColor;
+  found.figures = [...document.querySelectorAll("figure img")].map((image) => {
+    const canvas = Object.assign(document.createElement("canvas"), { width: image.naturalWidth, height: image.naturalHeight });
+    const pen = canvas.getContext("2d");
+    pen.fillStyle = body;
+    pen.fillRect(0, 0, canvas.width, canvas.height);
+    pen.filter = getComputedStyle(image).filter;
+    pen.drawImage(image, 0, 0);
+    const { data } = pen.getImageData(0, 0, canvas.width, canvas.height), seen = new Map();
+    for (let at = 0; at < data.length; at += 4) {
+      const colour = `${data[at]}, ${data[at + 1]}, ${data[at + 2]}`;
+      seen.set(colour, (seen.get(colour) || 0) + 1);
+    }
+    const commonest = [...seen].reduce((one, other) => (one[1] >= other[1] ? one : other))[0];
+    return {
+      paper: `rgb(${commonest})` === body,
+      ink: Math.max(...[...seen.keys()].map((colour) => contrast(luminance(colour), luminance(body)))),
+      right: box(image).right,
+    };
+  });
+
   for (const image of document.querySelectorAll("figure img")) {  // whose texts are not to be found before it is unpacked
-    const bytes = Uint8Array.from(atob(image.src.split(",")[1]), (letter) => letter.charCodeAt(0));
+    const bytes = Uint8Array.from(atob(image.currentSrc.split(",")[1]), (letter) => letter.charCodeAt(0));
     const svg = new DOMParser().parseFromString(new TextDecoder().decode(bytes), "image/svg+xml").documentElement;
     Object.assign(svg.style, { display: "block", width: `${image.getBoundingClientRect().width}px`, height: "auto" });
-    image.replaceWith(document.importNode(svg, true));
+    image.closest("picture").replaceWith(document.importNode(svg, true));
   }
   found.texts = 0;
   found.overlapping = [];
@@ -38,11 +65,6 @@ addEventListener("load", () => {
     });
   }
 
-  const luminance = (colour) => {
-    const parts = colour.match(/[0-9.]+/g).slice(0, 3).map((part) => part / 255);
-    const [red, green, blue] = parts.map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-  };
   const paper = (node) => {
     for (let place = node; place; place = place.parentElement) {
       const colour = getComputedStyle(place).backgroundColor;
@@ -54,8 +76,7 @@ addEventListener("load", () => {
   found.reached = first.filter(Boolean).every((node) => box(node).right <= innerWidth);
   found.contrast = Infinity;
   for (const node of document.querySelectorAll("h1, h2, h3, p, li, td, th, a, code, caption, summary, button, dd, .below")) {
-    const [one, other] = [luminance(getComputedStyle(node).color), luminance(paper(node))].sort((a, b) => b - a);
-    found.contrast = Math.min(found.contrast, (one + 0.05) / (other + 0.05));
+    found.contrast = Math.min(found.contrast, contrast(luminance(getComputedStyle(node).color), luminance(paper(node))));
   }
 
   found.links = [...document.querySelectorAll("a[href]")].map((link) => link.getAttribute("href"));

@@ -24,7 +24,9 @@ def check_page(page: Path, folder: Path, width: int, scheme: str) -> dict[str, A
 
 
 def check_figures(found: dict[str, Any]) -> None:
-    """No label on another or on a point, none cut off, none too small to read."""
+    """On the page's paper and as wide as it; no label on another or on a point, none cut off, none too small to read."""
+    assert found["figures"] and all(one["paper"] and one["ink"] > 10 for one in found["figures"])
+    assert max(one["right"] for one in found["figures"]) <= found["width"]
     assert found["texts"] > 30
     assert found["overlapping"] == []
     assert found["covering"] == []

@@ -50,7 +50,7 @@ class Drawn(NamedTuple):
 
     points: pd.DataFrame
     picture: Figure | None
-    """None if there is nothing to draw. The job adds the title above the picture and the notes below it."""
+    """None if there is nothing to draw. The job adds title and notes, and puts legends below all panels."""
     notes: Sequence[str] = ()
     """How the picture is drawn, or why it is not, and what is missing from it."""
 
@@ -111,10 +111,27 @@ def frame(rows: Sequence[Any], **columns: str) -> pd.DataFrame:
 
 # Style
 
-WIDTH_INCHES = 7.0  # of all panels
+WIDE_INCHES, NARROW_INCHES = 7.0, 3.5  # of all panels: a page or a column of a paper, a screen or a telephone
 INK = "#1a1a1b"
 COLOURS = ("#2280c3", "#cb5500", "#008a65", "#ad5f93", "#857300", "#7a7d84")
 """Colours of lines and points, after Okabe and Ito, with a contrast of about 4 to white."""
+
+
+def width_inches() -> float:
+    """Return the width of all panels; every figure is drawn wide and narrow (``drawing.figure_style``)."""
+    from matplotlib import rcParams
+
+    return float(rcParams["figure.figsize"][0])
+
+
+def side_by_side(panels: int, most: int) -> int:
+    """Return how many panels stand next to each other: at most ``most``, and one in a narrow figure."""
+    return 1 if width_inches() <= NARROW_INCHES else min(panels, most)
+
+
+def panel_size(columns: int, inches: float) -> dict[str, float]:
+    """Return seaborn's ``height`` and ``aspect`` of panels of this height that fill the width."""
+    return {"height": inches, "aspect": width_inches() / columns / inches}
 
 
 def new_figure(inches: float, rows: int = 1, columns: int = 1, **panels: Any) -> tuple[Figure, Any]:
@@ -129,7 +146,7 @@ def new_figure(inches: float, rows: int = 1, columns: int = 1, **panels: Any) ->
     from matplotlib.figure import Figure
 
     # Not the constrained layout: its solver orders by memory address, so its last digits would vary.
-    figure = Figure((WIDTH_INCHES, inches), layout="tight")
+    figure = Figure((width_inches(), inches), layout="tight")
     return figure, figure.subplots(rows, columns, squeeze=False, **panels)
 
 
@@ -140,7 +157,3 @@ def log_scale(axes: Axes) -> None:
     axes.set_yscale("log")
     plain, round_numbers = StrMethodFormatter("{x:g}"), LogLocator(subs=(1, 2, 5))
     axes.yaxis.set(major_locator=round_numbers, major_formatter=plain, minor_locator=NullLocator())
-
-
-AT_RIGHT: Mapping[str, Any] = MappingProxyType({"loc": "center left", "bbox_to_anchor": (1, 0.5)})
-"""Arguments of seaborn's ``move_legend`` that put the legend at the right of its panel."""

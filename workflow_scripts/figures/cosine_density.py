@@ -5,7 +5,7 @@ figure 5 of JTCSE. All densities have Gaussian kernels of one width. They are re
 to 1 over the possible cosines.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -17,18 +17,19 @@ from numpy.typing import NDArray
 
 from workflow_scripts.columns import SIMILARITIES
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.figures.base import Declaration, Drawn, Request, frame
+from workflow_scripts.figures.base import Declaration, Drawn, Request, frame, panel_size, side_by_side
 from workflow_scripts.reporting.records import RunTable, run_tables
 from workflow_scripts.settings.figures import CosineDensity
 
 _GRID = np.linspace(-1, 1, 201)
+_COLOURS = 0.75  # share of viridis that is used: its end is too light for lines on paper
 _VISIBLE = 0.005  # share of the highest density; lower parts are not drawn
 
 
 @partial(
     Declaration,
     title="Cosines by judgement, {task}: {title}",
-    description="A panel per run; in it a density of cosines for each group of judgements, darker for lower ones.",
+    description="A panel per run; in it a density of cosines for each group of judgements.",
     caption=(
         "Density of the cosines of scored pairs of {experiment}, in groups of equal human judgement, a panel per "
         "run; seeds are pooled. A group holds the judgements above its lower and up to its upper edge, the lowest "
@@ -50,15 +51,23 @@ def cosine_density(request: Request[CosineDensity]) -> Drawn:
     if not len(points):
         return Drawn(points, None, ["No run of this experiment was scored on this task."])
     visible = points[points["density"] > _VISIBLE * points["density"].max()]
-    groups = [
-        f"{group.lower:g} to {group.upper:g}\n({group.pairs:,} pairs)" for group in visible.itertuples()
-    ]
+    groups = [f"{group.lower:g} to {group.upper:g} ({group.pairs:,} pairs)" for group in visible.itertuples()]
+    columns = side_by_side(visible["run"].nunique(), 2)
     grid = seaborn.relplot(
         visible.assign(judgement=groups).sort_values("lower", kind="stable"), x="cosine", y="density", kind="line",
-        hue="judgement", palette="viridis", col="run", col_wrap=min(2, visible["run"].nunique()), height=1.5, aspect=2,
+        hue="judgement", palette=_palette(groups), col="run", col_wrap=columns, **panel_size(columns, 1.5),
+        facet_kws={"legend_out": False},
     )  # fmt: skip
     grid.set_titles("{col_name}")
     return Drawn(points, grid.figure, ["All panels have one scale; seeds are pooled."])
+
+
+def _palette(groups: Sequence[str]) -> list[Any]:
+    """Return a colour for each distinct group, in the order of viridis."""
+    import seaborn
+
+    colours = seaborn.color_palette("viridis", as_cmap=True)
+    return [*colours(np.linspace(0, _COLOURS, len(dict.fromkeys(groups))))]
 
 
 def densities(similarities: Iterable[RunTable], config: CosineDensity) -> pd.DataFrame:

@@ -16,7 +16,17 @@ import pyarrow.compute as pc
 from workflow_scripts.columns import HISTORY, METRICS, WORD_COUNTS
 from workflow_scripts.data.printed import read_printed
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.figures.base import Declaration, Drawn, Figure, Request, frame, log_scale, new_figure
+from workflow_scripts.figures.base import (
+    Declaration,
+    Drawn,
+    Figure,
+    Request,
+    frame,
+    log_scale,
+    new_figure,
+    panel_size,
+    side_by_side,
+)
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.records import RunTable, run_tables
 from workflow_scripts.settings.base import Settings
@@ -65,8 +75,8 @@ def draw_curves(points: pd.DataFrame) -> Figure:
     import seaborn
 
     grid = seaborn.relplot(
-        points, **_LINES, row="metric", hue="run", style="run", errorbar=("pi", 100), height=2, aspect=2.5,
-        facet_kws={"sharey": False},
+        points, **_LINES, row="metric", hue="run", style="run", errorbar=("pi", 100), **panel_size(1, 2),
+        facet_kws={"sharey": False, "legend_out": False},
     )  # fmt: skip
     grid.set_titles("{row_name}")
     grid.set_xlabels("optimiser steps")
@@ -116,18 +126,13 @@ def threshold_path(request: Request[Settings]) -> Drawn:
     import seaborn
 
     points = paths(run_tables(request.inputs["metrics"], METRICS))
-    named = points.astype({"seed": "str"})
+    named = points.assign(panel=points["run"] + "\n" + points["metric"]).astype({"seed": "str"})
+    columns = side_by_side(2, 2)
     grid = seaborn.relplot(
-        named,
-        **_LINES,
-        row="run",
-        col="metric",
-        hue="seed",
-        height=1.6,
-        aspect=2,
-        facet_kws={"sharey": "col"},
-    )
-    grid.set_titles("{row_name}\n{col_name}")
+        named, **_LINES, col="panel", col_wrap=columns, hue="seed", **panel_size(columns, 1.6),
+        facet_kws={"sharey": False, "legend_out": False},
+    )  # fmt: skip
+    grid.set_titles("{col_name}")
     grid.set_axis_labels("optimiser steps", "")
     return Drawn(points, grid.figure, [_ONE_SEED])
 

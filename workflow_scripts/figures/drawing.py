@@ -2,20 +2,33 @@
 
 One job draws all figures of an experiment, into a folder whose record vouches for every picture and its data. The SVG
 has the same bytes every time, and its text stays text, so it can be searched and read aloud.
+
+A figure is drawn at two widths. ``{figure}.svg`` is a picture of its own, for papers, with title, notes and labels. The
+page has the panels only, ``{figure}.wide.svg`` and ``{figure}.narrow.svg``, and prints the texts itself (``TEXTS``).
 """
 
 import importlib
 import io
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
 from textwrap import fill
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from workflow_scripts.figures.base import COLOURS, INK, WIDTH_INCHES, Declaration, Figure, Request
+from workflow_scripts.figures.base import (
+    COLOURS,
+    INK,
+    NARROW_INCHES,
+    WIDE_INCHES,
+    Declaration,
+    Figure,
+    Request,
+)
 from workflow_scripts.provenance.artefacts import read_record, writing_model_folder
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.records import split_labels
@@ -31,6 +44,9 @@ _RC: dict[Any, Any] = {
     "xtick.labelsize": 7,
     "ytick.labelsize": 7,
     "figure.dpi": 72,  # of SVG, so that the layout is computed for it
+    "figure.facecolor": "none",  # on the paper of a page, light or dark
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.axisbelow": True,
@@ -53,17 +69,79 @@ _RC: dict[Any, Any] = {
 }
 _TITLE_LETTERS, _NOTE_LETTERS = 80, 125  # of a line as wide as the panels
 _GAP_INCHES = 0.1  # between panels and texts
+_LETTER = 0.62  # width of a letter, in sizes of the font
+_AXIS_POINTS = 40  # of a panel's width, for the labels at its left
+_KEY_POINTS = 36  # of the width of an entry of a legend, for its line and the space around it
+_PLACES = re.compile(r"""(?<=\s)(d|x|y|points|transform)="[-\d., a-zA-Z()\n]+"(?=[^<>]*>)""")
+_DECIMALS = re.compile(r"-?\d+\.\d{3,}")
+TEXTS = "texts.json"
+"""File of a folder of figures: title, description and notes of each."""
 
 
 @contextmanager
-def figure_style() -> Iterator[None]:
+def figure_style(width_inches: float = WIDE_INCHES) -> Iterator[None]:
     """Draw in the project's style, whatever the user's matplotlibrc says, and close all figures afterwards."""
     from matplotlib import pyplot
 
     pyplot.switch_backend("svg")
-    with pyplot.style.context(["default", _RC]):
+    with pyplot.style.context(["default", _RC | {"figure.figsize": (width_inches, width_inches)}]):
         yield
     pyplot.close("all")
+
+
+def lay_out(picture: Figure) -> None:
+    """Break titles that are wider than their panels, and put all legends below the panels, each once."""
+    points = 72 * picture.get_figwidth()
+    for axes in picture.axes:
+        place = axes.get_subplotspec()
+        columns = place.get_topmost_subplotspec().get_gridspec().ncols if place else 1
+        letters = (points / columns - _AXIS_POINTS) / (_LETTER * axes.title.get_size())
+        axes.set_title(_broken(axes.get_title(), int(letters)))
+    legends = [*picture.legends, *filter(None, (axes.get_legend() for axes in picture.axes))]
+    entries = {
+        tuple(text.get_text() for text in legend.get_texts()): legend.legend_handles for legend in legends
+    }
+    title = legends[0].get_title().get_text() if legends else ""
+    for legend in legends:
+        legend.remove()
+    for labels, handles in entries.items():
+        size = _RC["legend.fontsize"]
+        longest = max(map(len, labels)) * _LETTER * size + _KEY_POINTS
+        broken = [_broken(label, int((points - _KEY_POINTS) / (_LETTER * size))) for label in labels]
+        columns = max(1, int(points // longest))
+        picture.legend(
+            handles,
+            broken,
+            title=title,
+            loc="upper left",
+            bbox_to_anchor=(0, 0),
+            ncols=columns,
+            alignment="left",
+        )
+    picture.set_layout_engine("tight")
+
+
+def _broken(text: str, letters: int) -> str:
+    """Break a text at spaces, and after the dots of a run's name, into lines of some letters, if it has such places."""
+    lines = [""]
+    for part in re.findall(r"\n|[^\s.]*\.(?=\S)|\S+[^\S\n]*|[^\S\n]+", text):
+        if part == "\n":
+            lines.append("")
+        elif lines[-1] and len((lines[-1] + part).rstrip()) > letters:
+            lines.append(part)
+        else:
+            lines[-1] += part
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def panels_svg(picture: Figure, name: str, title: str, description: str) -> str:
+    """Write the panels of a figure as SVG text, without the texts around them; arguments as of ``to_svg``.
+
+    Coordinates have two decimals, since a page has many pictures. Numbers that are text stay as they are.
+    """
+    lay_out(picture)
+    svg = _svg(picture, name, title, description)
+    return _PLACES.sub(lambda places: _DECIMALS.sub(lambda one: f"{float(one[0]):.2f}", places[0]), svg)
 
 
 def to_svg(picture: Figure | None, name: str, title: str, description: str, notes: Sequence[str]) -> str:
@@ -78,13 +156,19 @@ def to_svg(picture: Figure | None, name: str, title: str, description: str, note
     """
     from matplotlib import pyplot
 
-    figure = picture or pyplot.figure(figsize=(WIDTH_INCHES, 0.1))
-    figure.draw_without_rendering()  # lays the panels out
+    figure = picture or pyplot.figure(figsize=(WIDE_INCHES, 0.1))
+    lay_out(figure)
+    figure.draw_without_rendering()  # moves the panels
     (left, bottom), (_, top) = figure.get_tightbbox().get_points() / figure.get_size_inches()
     gap = _GAP_INCHES / figure.get_figheight()
     figure.text(left, top + gap, fill(title, _TITLE_LETTERS), size=9.5, weight="bold", va="bottom")
     lines = "\n".join(fill(note, _NOTE_LETTERS) for note in notes)
     figure.text(left, bottom - gap, lines, size=7, va="top", linespacing=1.35)
+    return _svg(figure, name, title, description)
+
+
+def _svg(figure: Figure, name: str, title: str, description: str) -> str:
+    """Return a figure as SVG text with a title and a description for screen readers."""
     buffer = io.StringIO()
     metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     figure.savefig(buffer, format="svg", bbox_inches="tight", metadata=metadata)
@@ -95,13 +179,26 @@ def to_svg(picture: Figure | None, name: str, title: str, description: str, note
     return f"{start}{opening}\n {spoken}{rest}"
 
 
+class Drawing(NamedTuple):
+    """One figure as a job writes it."""
+
+    pictures: dict[str, str]
+    """SVG by the endings of their names."""
+    points: pa.Table
+    texts: dict[str, Any]
+    """Title without that of the grid, description, and notes but those about labels, for the page."""
+
+
 def draw_figures(job: Job) -> None:
     """Draw the figures of an experiment, or of the extraction study (rule draw_figures)."""
     with writing_model_folder(job.artefacts[0], job.record()) as folder:
-        for name in job.settings["figures"]:
-            svg, points = _draw(job, name)
-            (folder / f"{name}.svg").write_text(svg, "utf-8")
-            pq.write_table(points, folder / f"{name}.parquet", compression="zstd")
+        drawn = {name: _draw(job, name) for name in job.settings["figures"]}
+        for name, one in drawn.items():
+            for ending, svg in one.pictures.items():
+                (folder / f"{name}{ending}.svg").write_text(svg, "utf-8")
+            pq.write_table(one.points, folder / f"{name}.parquet", compression="zstd")
+        texts = {name: one.texts for name, one in drawn.items()}
+        (folder / TEXTS).write_text(json.dumps(texts, indent=1), "utf-8")
         job.record()  # checks the code again, of which drawing imports more
 
 
@@ -110,26 +207,45 @@ def name_runs(picture: Figure, names: Mapping[str, str]) -> None:
     from matplotlib.text import Text
 
     for text in picture.findobj(Text):
-        for run in sorted(names, key=len, reverse=True):  # one identifier may begin as another does
-            text.set_text(text.get_text().replace(run, names[run]))
+        text.set_text(with_names(text.get_text(), names))
 
 
-def _draw(job: Job, name: str) -> tuple[str, pa.Table]:
-    """Draw one figure: the picture as SVG, and its points."""
+def with_names(text: str, names: Mapping[str, str]) -> str:
+    """Replace the identifiers of runs in a text by the names that readers see."""
+    for run in sorted(names, key=len, reverse=True):  # one identifier may begin as another does
+        text = text.replace(run, names[run])
+    return text
+
+
+def _draw(job: Job, name: str) -> Drawing:
+    """Draw one figure, wide and narrow."""
     told = job.settings["figures"][name]
     module = importlib.import_module(f"workflow_scripts.figures.{told['module']}")
     figure: Declaration = getattr(module, told["kind"])
     config = figure.settings.parse(told["config"], name)
     inputs = {role: job.inputs(f"{name}.{role}") for role in figure.reads}
+    request = Request(config, inputs, told["names"])
     records = (read_record(path) for paths in inputs.values() for path in paths)
     labels = split_labels(label for record in records if record for label in record.labels)
     braces = config.model_dump() | {"title": told["title"]}
-    title, description = (text.format_map(braces) for text in (figure.title, figure.description))
-    with figure_style():
-        points, picture, notes = figure.draw(Request(config, inputs, told["names"]))
-        if picture:
-            name_runs(picture, told["run_names"])
-        ids = f"{name}-{job.wildcards['experiment']}".replace("_", "-")
-        notes = [*notes, *labels.sentences()]
-        svg = to_svg(picture, ids, title, description, notes)
-    return svg, pa.Table.from_pandas(points, preserve_index=False).replace_schema_metadata()
+    texts = (figure.title, figure.title.removesuffix(": {title}"), figure.description)
+    title, short, description = (text.format_map(braces) for text in texts)
+    ids = f"{name}-{job.wildcards['experiment']}".replace("_", "-")
+    pictures = {}
+    for ending, width in ((".narrow", NARROW_INCHES), (".wide", WIDE_INCHES)):
+        with figure_style(width):
+            points, picture, notes = figure.draw(request)
+            notes = [with_names(note, told["run_names"]) for note in notes]
+            if picture:
+                name_runs(picture, told["run_names"])
+                pictures[ending] = panels_svg(picture, ids, title, description)
+            if width == WIDE_INCHES:
+                pictures[""] = to_svg(picture, ids, title, description, [*notes, *labels.sentences()])
+    said = {
+        "title": short,
+        "description": description,
+        "notes": notes,
+        "labels": [*labels.substitutions, *labels.gaps],
+    }
+    table = pa.Table.from_pandas(points, preserve_index=False).replace_schema_metadata()
+    return Drawing(pictures, table, said)

@@ -9,7 +9,6 @@ from typing import Any
 import pandas as pd
 
 from workflow_scripts.figures.base import (
-    AT_RIGHT,
     INK,
     Declaration,
     Drawn,
@@ -17,6 +16,8 @@ from workflow_scripts.figures.base import (
     frame,
     log_scale,
     new_figure,
+    panel_size,
+    side_by_side,
 )
 from workflow_scripts.reporting.cells import Row, Values
 from workflow_scripts.reporting.extraction import NOT_ASKED, STATIC, Scores, Variant, build, variants_of
@@ -98,11 +99,12 @@ def layer_lines(request: Request[LayerLines]) -> Drawn:
     labels = {line.named(names): line.label(names) for line in request.config.series}
     rows = rows.assign(series=rows["series"].map(labels), spread=rows["spread"].fillna(0))
     ends = pd.concat([rows.assign(y=rows["y"] + sign * rows["spread"]) for sign in (-1, 0, 1)])
+    columns = side_by_side(rows["panel"].nunique(), 2)
     # Of three values, the median is the mean over tasks, and the range is the shadow.
     grid = seaborn.relplot(
         ends, x="point", y="y", hue="series", style="series", col="panel", kind="line", markers=True,
-        markersize=4, estimator="median", errorbar=("pi", 100), col_wrap=min(2, rows["panel"].nunique()), height=2.2,
-        aspect=1.4, facet_kws={"sharey": False},
+        markersize=4, estimator="median", errorbar=("pi", 100), col_wrap=columns,
+        **panel_size(columns, 2.2), facet_kws={"sharey": False, "legend_out": False},
     )  # fmt: skip
     grid.set_titles("{col_name}")
     grid.set_axis_labels("layer", "score")
@@ -170,9 +172,9 @@ def mixing_map(request: Request[MixingMap]) -> Drawn:
         across, down = numbers.columns.get_loc(best["x"]), numbers.index.get_loc(best["point"])
         axes.plot(across + 0.5, down + 0.5, "X", color="white", markeredgecolor=INK)
 
-    grid = seaborn.FacetGrid(
-        rows, col="panel", col_wrap=min(3, rows["panel"].nunique()), height=2.3, sharex=False, sharey=False
-    )
+    columns = side_by_side(rows["panel"].nunique(), 3)
+    size = panel_size(columns, 2.3)
+    grid = seaborn.FacetGrid(rows, col="panel", col_wrap=columns, **size, sharex=False, sharey=False)
     grid.map_dataframe(draw)
     grid.set_titles("{col_name}")
     grid.set_axis_labels("layer", "w")
@@ -234,7 +236,6 @@ def variant_scatter(request: Request[VariantScatter]) -> Drawn:
     axes.set(xlabel=config.x, ylabel=config.y)
     if config.y_scale == "log":
         log_scale(axes)
-    seaborn.move_legend(axes, **AT_RIGHT)
     return Drawn(points, figure, notes)
 
 

@@ -10,10 +10,10 @@ Shape suffixes: T tokens, W words or pieces, D width, L layers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from textwrap import wrap
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,16 @@ import pyarrow.compute as pc
 from workflow_scripts.columns import ATTENTION
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.evaluation.correlation import cosine
-from workflow_scripts.figures.base import MODELS, Declaration, Drawn, Figure, Request, frame, new_figure
+from workflow_scripts.figures.base import (
+    MODELS,
+    Declaration,
+    Drawn,
+    Figure,
+    Request,
+    frame,
+    new_figure,
+    side_by_side,
+)
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.records import run_and_seed, wildcard
 from workflow_scripts.settings.figures import AttentionMaps, LayerAttentionMaps, TokenSimilarity
@@ -35,8 +44,7 @@ if TYPE_CHECKING:
     from workflow_scripts.models.encoder import SentenceEncoder
 
 _AROUND_INCHES, _TOKEN_INCHES = 1.3, 0.12  # parts of a map's height: title and labels; a row
-_LETTERS = 90  # of a line as wide as the figure
-_PANELS = 6  # next to each other in a figure of the usual width; more make it wider
+_PANELS = 6  # next to each other; more go on below
 _EMPTY = MappingProxyType({"frame_on": False, "xticks": (), "yticks": ()})
 """Look of a panel without a map."""
 
@@ -50,7 +58,7 @@ def draw_maps(
     high: float,
     numbers_up_to: int = 0,
 ) -> Figure:
-    """Draw a row of maps for each run: means over all columns that are not named here, darker for more, on one scale.
+    """Draw rows of maps for each run: means over all columns that are not named here, on one scale of colours.
 
     Args:
         points: A row for each number, with its ``run``.
@@ -66,19 +74,20 @@ def draw_maps(
     row, column, label = sides
     runs, titles = [*points["run"].unique()], [*points[panel].unique()]
     height = _AROUND_INCHES + _TOKEN_INCHES * points[column].nunique()
-    letters = _LETTERS // min(len(titles), _PANELS)
-    figure, panels = new_figure(height * len(runs), len(runs), len(titles), subplot_kw=_EMPTY)
-    if len(titles) > _PANELS:
-        figure.set_figwidth(figure.get_figwidth() * len(titles) / _PANELS)
+    columns = side_by_side(len(titles), _PANELS)
+    rows = math.ceil(len(titles) / columns)  # of each run
+    figure, panels = new_figure(height * len(runs) * rows, len(runs) * rows, columns, subplot_kw=_EMPTY)
     for (run, title), own in points.groupby(["run", panel], sort=False):
-        axes = panels[runs.index(run), titles.index(title)]
+        down, across = divmod(titles.index(title), columns)
+        axes = panels[runs.index(run) * rows + down, across]
         numbers = own.pivot_table(value, row, column)
         labels = own.groupby(column)[label].first()
         seaborn.heatmap(
             numbers, ax=axes, vmin=low, vmax=high, cmap="cividis_r", xticklabels=labels, yticklabels=labels,
-            annot=len(labels) <= numbers_up_to, fmt=".2f", annot_kws={"size": 6}, cbar=title == titles[-1],
+            annot=len(labels) <= numbers_up_to, fmt=".2f", annot_kws={"size": 6},
+            cbar=across == columns - 1 or title == titles[-1],
         )  # fmt: skip
-        axes.set(xlabel="", ylabel="", title="\n".join([*wrap(run, letters), *wrap(title, letters)]))
+        axes.set(xlabel="", ylabel="", title=f"{run}\n{title}")
         axes.tick_params(axis="x", rotation=90)
         axes.tick_params(axis="y", rotation=0)
     return figure
@@ -95,11 +104,11 @@ _KEYS = {
 @partial(
     Declaration,
     title="Where tokens attend: {title}",
-    description="Maps of attention weights of one sentence, a row per run, a column per layer; darker is more.",
+    description="Maps of attention weights of one sentence, a row per run, a column per layer.",
     caption=(
         "Attention weights of one sentence in every run of {experiment}, averaged over heads, seeds and, in an "
-        "ensemble, encoders: a row of maps for each run, a column for each layer. A dark column at the last tokens "
-        "is the attention sink of JTCSE's Figure 9."
+        "ensemble, encoders: a row of maps for each run, a column for each layer. High weights in the columns of "
+        "the last tokens are the attention sink of JTCSE's Figure 9."
     ),
     reads={"maps": "<results>/scores/attention/{suite}/{run}/seed{seed}.maps.parquet"},
     settings=AttentionMaps,
@@ -169,7 +178,7 @@ def _attends_to_layers(run: Any) -> bool:
 @partial(
     Declaration,
     title="Attention over layers: {title}",
-    description="Maps of attention weights, a row per run, a column per sentence; darker is more.",
+    description="Maps of attention weights, a row per run, a column per sentence.",
     caption=(
         "Weights of the attention over layers of {experiment}, for single sentences, a map per run and sentence; "
         "means over seeds. A row is a layer whose [CLS] state queries, a column a layer whose average answers; 0 "

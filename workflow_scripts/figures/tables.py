@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 
 from workflow_scripts.columns import SCORES, TABLE
 from workflow_scripts.figures.base import (
-    AT_RIGHT,
     INK,
     TABLE_OF_GRID,
     Axes,
@@ -130,14 +129,14 @@ def _draw_sweep(axes: Axes, points: pd.DataFrame, colours: Mapping[str, Any]) ->
     seaborn.lineplot(placed, estimator="median", errorbar=None, **look)
     seaborn.scatterplot(placed, s=20, legend=False, **look)
     axes.errorbar(placed["x"], placed["mean"], placed["sd"], **_BARS)
-    seaborn.move_legend(axes, **AT_RIGHT)
 
 
 # Planes: runs as points, with bars of one standard deviation
 
 _PANEL_INCHES = 4.2
+_POINT_AREA = 16  # square points: so small that runs near each other stay apart
 _PLACING: dict[str, Any] = {
-    "expand": (2.2, 1.8), "arrowprops": {"arrowstyle": "-", "color": INK, "lw": 0.5},
+    "expand": (2.2, 1.8), "arrowprops": {"arrowstyle": "-", "color": INK, "lw": 0.5}, "min_arrow_len": 0,
     "iter_lim": 150,  # without a limit the search would stop after one second, at a random state
 }  # fmt: skip
 _HOW_DRAWN = "Points: means over seeds, with bars of one standard deviation;"
@@ -163,7 +162,7 @@ def draw_plane(
     figure, ((axes,),) = new_figure(_PANEL_INCHES)
     axes.errorbar(drawn[x], drawn[y], drawn[f"{y}_sd"], drawn[f"{x}_sd"], **_BARS)
     shades = {"c": drawn["score"], "cmap": "cividis", "plotnonfinite": True} if score else {}
-    dots = axes.scatter(drawn[x], drawn[y], s=50, edgecolors=INK, zorder=3, **shades)
+    dots = axes.scatter(drawn[x], drawn[y], s=_POINT_AREA, edgecolors=INK, linewidths=0.5, zorder=3, **shades)
     axes.set(xlabel=labels[0], ylabel=labels[1])
     if score:
         figure.colorbar(dots, label=score)
@@ -172,9 +171,8 @@ def draw_plane(
     adjust_text([*numbers], ax=axes, **_PLACING)
     key = "; ".join(f"{number}\N{NO-BREAK SPACE}{run}" for number, run in named.items())
     missing = ", ".join(points["run"].drop(drawn.index)) or "none"
-    return Drawn(
-        points, figure, [f"{_HOW_DRAWN} {key}.", f"Not drawn, because scores are missing: {missing}."]
-    )
+    notes = [f"{_HOW_DRAWN} {key}.", f"Not drawn, because scores are missing: {missing}."]
+    return Drawn(points, figure, notes)
 
 
 # Two columns of a table

@@ -1,13 +1,13 @@
 """One self-contained HTML page about a study: its main comparison, claims, tables, figures, data; nothing to fetch.
 
-Everything that comes from data is escaped when it is printed. Figures are images, in which no script runs. The page
-forbids all scripts but its own, which sorts and filters tables and is named by its hash.
+Everything that comes from data is escaped when it is printed. Figures are images, in which no script runs, one for
+wide and one for narrow screens; their texts stand on the page. The page forbids all scripts but its own, which sorts
+and filters tables and is named by its hash.
 """
 
 import hashlib
+import json
 import os
-import re
-import xml.etree.ElementTree as ET
 from base64 import b64encode
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -110,6 +110,7 @@ def compare_runs(sheet: Sheet, heading: str) -> Shown:
         "base": of_run.get(sheet.only_baseline, {}).get("mean"),
         "printed": any("published" in one for one in drawn),
         "spread": any(row["sd"] is not None for row in cells),
+        "of_two": half_width(1.0, 2, sheet.alpha) if any(row["seeds"] == 2 for row in cells) else None,
         "runs": [*zip(sheet.lines, cells, places, strict=True)],
     }
 
@@ -127,9 +128,10 @@ def _sections(job: Job) -> list[Shown]:
     figures, histories = defaultdict[str, list[Shown]](list), defaultdict[str, list[Path]](list)
     for path in job.inputs("figures"):
         record = record_of(path)
+        said = json.loads(path.with_name("texts.json").read_text("utf-8"))
         for name, told in record.settings["figures"].items():
             below = told["config"].get("below", record.wildcards["experiment"])
-            figures[below].append(_drawing(path.with_name(f"{name}.svg"), record))
+            figures[below].append(_drawing(path.with_name(f"{name}.svg"), record, said[name]))
     for path in job.inputs("histories"):
         histories[wildcard(path, "run")].append(path)
     return [
@@ -183,18 +185,26 @@ def _training(run: str, histories: Sequence[Path]) -> Shown:
     }
 
 
-def _drawing(path: Path, record: Record) -> Shown:
-    """A figure as an image, which runs and fetches nothing, with its caption and its data."""
-    svg = path.read_bytes()
+def _drawing(path: Path, record: Record, said: Shown) -> Shown:
+    """A figure as images, which run and fetch nothing, with its texts and its data."""
     caption: str = record.settings["figures"][path.stem]["caption"]
-    spoken = [node for node in ET.fromstring(svg) if re.search(r"}(title|desc)$", node.tag)]
+    images = {width: path.with_suffix(f".{width}.svg") for width in ("wide", "narrow")}
     return {
-        "image": f"data:image/svg+xml;base64,{b64encode(svg).decode()}",
-        "spoken": " ".join("".join(node.itertext()) for node in spoken),
+        "name": path.stem,
+        "images": {width: _as_link(file) for width, file in images.items() if file.is_file()},
+        "spoken": f"{said['title']} {said['description']}",
+        "title": said["title"],
+        "notes": said["notes"],
+        "labels": said["labels"],
         "caption": caption.format(figure=path.stem, **record.wildcards).split("\n\n"),
         "file": path,
         "data": path.with_suffix(".parquet"),
     }
+
+
+def _as_link(svg: Path) -> str:
+    """A picture as a link that holds it."""
+    return f"data:image/svg+xml;base64,{b64encode(svg.read_bytes()).decode()}"
 
 
 def _datasets(job: Job) -> list[Shown]:

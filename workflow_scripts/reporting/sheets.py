@@ -18,7 +18,7 @@ from workflow_scripts.columns import TABLE
 from workflow_scripts.evaluation.significance import FEWEST
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.record import Label
-from workflow_scripts.reporting.cells import Row, between, text_of
+from workflow_scripts.reporting.cells import Row, text_of
 from workflow_scripts.reporting.extraction import shown
 from workflow_scripts.reporting.records import Labels, record_of, split_labels
 from workflow_scripts.settings.extraction import ExtractionTable, Names
@@ -86,7 +86,7 @@ class Sheet:
         lines = []
         for run, own in self.cells.groupby("run", sort=False):
             labels = (set(mine) - theirs for mine, theirs in zip(own["labels"], of_columns, strict=True))
-            seeds = between([count for count in own["seeds"] if count]) or "0"
+            seeds = _counts(own["seeds"]) or "0"
             lines.append(
                 {
                     "name": run,
@@ -194,7 +194,7 @@ class Sheet:
             return ""
         seeds = [count for count in self.cells["seeds"] if count]
         if max(seeds) < FEWEST:
-            number = f"{between(seeds)} seed{'' if max(seeds) == 1 else 's'}"
+            number = f"{_counts(seeds)} seed{'' if max(seeds) == 1 else 's'}"
             return f"no difference is tested: runs have {number}, a test needs {FEWEST}"
         return f"no difference is tested: a test needs {FEWEST} seeds of both runs, and values that differ"
 
@@ -234,6 +234,12 @@ def sheet_of(path: Path, times: Path | None = None) -> Sheet:
         shown=renamed,
         trained=settings.get("trained", {}),
     )
+
+
+def _counts(seeds: Iterable[int]) -> str:
+    """Return the numbers of seeds that cells have: 2, 1 or 5, or 1, 2 or 5; empty cells do not count."""
+    *others, last = [f"{count:,}" for count in sorted({*filter(None, seeds)})] or [""]
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def _measure(cells: pd.DataFrame) -> str:

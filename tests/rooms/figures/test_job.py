@@ -19,8 +19,9 @@ def test_a_job_draws_every_figure_with_its_points_and_the_labels_of_what_it_read
         "modulus_surface": (surface, {}),
     }
     begin_here(*drawing(tmp_path / "lab", figures))
-    drawn = [f"{name}.{form}" for name in figures for form in ("svg", "parquet")]
-    assert {*check_model_folder(tmp_path / "lab").files} == {*drawn}
+    forms = ("svg", "wide.svg", "narrow.svg", "parquet")
+    drawn = [f"{name}.{form}" for name in figures for form in forms]
+    assert {*check_model_folder(tmp_path / "lab").files} == {*drawn, "texts.json"}
     svg = (tmp_path / "lab/scatter.svg").read_text()
     for text in ("Two scores of every run: A grid", "STS-B", "frozen_cls", "Substitution: a stand-in."):
         assert text in svg

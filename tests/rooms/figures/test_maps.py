@@ -50,15 +50,16 @@ def test_weights_are_means_over_heads_and_seeds_of_the_first_sentence_and_chosen
     assert to_cls.tolist() == pytest.approx([(0.5 + 0.6 + 0.3 + 0.4) / 4] * 3)
 
 
-def test_all_layers_are_drawn_in_a_figure_that_is_wide_enough(stored):
+def test_all_layers_are_drawn_and_no_more_than_six_side_by_side(stored):
     files = [stored(weights(("One.",), layers=range(1, 13), first=0.5), run="a")]
     points = shown("attention_maps", {"layers": "all"}, {"maps": files}).points
     assert sorted(set(points["layer"])) == [*range(1, 13)]
     named = points.assign(panel=points["layer"].astype(str))
     sides = ("query_position", "key_position", "key_token")
-    few = named[named["layer"] <= 6]
-    widths = [draw_maps(one, "panel", sides, "weight", 0, 1).get_figwidth() for one in (few, named)]
-    assert widths[1] == 2 * widths[0]
+    drawn = draw_maps(named, "panel", sides, "weight", 0, 1)
+    maps = [axes for axes in drawn.axes if axes.get_title()]
+    assert [axes.get_title() for axes in maps] == [f"a\n{layer}" for layer in range(1, 13)]
+    assert {axes.get_subplotspec().get_topmost_subplotspec().get_gridspec().ncols for axes in maps} == {6}
 
 
 # Models

@@ -7,7 +7,7 @@ import pytest
 from matplotlib import pyplot
 
 from tests.rooms.figures.conftest import texts
-from workflow_scripts.figures.drawing import figure_style, name_runs, to_svg
+from workflow_scripts.figures.drawing import figure_style, lay_out, name_runs, panels_svg, to_svg
 from workflow_scripts.provenance.artefacts import check_model_folder
 
 FIGURES = ["learning_curves", "cosine_density", "alignment_uniformity"]
@@ -43,3 +43,39 @@ def test_texts_of_a_picture_have_the_names_that_readers_see():
     axes.set(title="1 simcse.bert", xlabel="simcse.bert.tag", ylabel="loss")
     name_runs(picture, {"simcse.bert": "SimCSE", "simcse.bert.tag": "SimCSE, tagged"})
     assert [axes.get_title(), axes.get_xlabel(), axes.get_ylabel()] == ["1 SimCSE", "SimCSE, tagged", "loss"]
+
+
+def test_a_title_wider_than_its_panel_is_broken_after_dots_of_a_runs_name():
+    with figure_style():
+        picture, panels = pyplot.subplots(1, 2)
+        for axes in panels:
+            axes.set_title("simcse_layerattpooler.minilm_mlm.wiki_extract of 4.2 points")
+        lay_out(picture)
+        picture.draw_without_rendering()
+        left, right = (axes.title.get_window_extent() for axes in panels)
+        assert "".join(panels[0].get_title().split("\n")).startswith("simcse_layerattpooler.minilm_mlm.")
+        assert left.x1 + 5 < right.x0
+
+
+def test_legends_stand_once_below_all_panels():
+    with figure_style():
+        picture, panels = pyplot.subplots(2, 1)
+        for axes in panels:
+            axes.plot([1, 2], label="a")
+            axes.legend(loc="upper center")
+        lay_out(picture)
+        picture.draw_without_rendering()
+        (legend,) = picture.legends
+        assert [text.get_text() for text in legend.get_texts()] == ["a"]
+        assert all(axes.get_legend() is None for axes in panels)
+        assert legend.get_window_extent().y1 < panels[1].get_tightbbox().y0
+
+
+def test_panels_of_a_page_have_short_coordinates_and_their_own_numbers():
+    with figure_style():
+        picture, axes = pyplot.subplots()
+        axes.plot([0.123456, 1])
+        axes.set_title("0.12345 of 1.98765")
+        svg = panels_svg(picture, "figure", "A title", "What it shows.")
+    assert "0.12345 of 1.98765" in texts(svg)
+    assert not re.search(r'\bd="[^"]*\.\d{3}', svg) and re.search(r'\bd="[^"]*\.\d\d\b', svg)

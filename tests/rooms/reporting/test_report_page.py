@@ -13,13 +13,14 @@ from tests.rooms.reporting.conftest import finish
 from workflow_scripts.columns import TABLE
 from workflow_scripts.provenance.record import gap_label
 from workflow_scripts.reporting.page import compare_runs
+from workflow_scripts.reporting.records import Labels
 from workflow_scripts.reporting.sheets import Sheet
 
 HOSTILE = (
     "</style></svg></script><script>document.documentElement.dataset.owned = 1</script>"
     "<img src=x onerror='document.documentElement.dataset.owned = 2'>{{ 7*7 }}--><b>"
 )
-VOID = {"meta", "img", "br", "wbr", "link", "input"}
+VOID = {"meta", "img", "br", "wbr", "link", "input", "source"}
 
 
 def words_of(folder):
@@ -61,9 +62,9 @@ def page(finished):
 def test_the_page_fetches_nothing_and_runs_its_own_script_alone(page, finished):
     text = (finished / "report.html").read_text()
     assert page.stack == [] and text.count("<!--") == 1  # its record
-    links = [a[key] for _, a in page.tags for key in ("href", "src", "action") if key in a]
+    links = [a[key] for _, a in page.tags for key in ("href", "src", "srcset", "action") if key in a]
     fetched = [link for link in links if not link.startswith("data:image/svg+xml;base64,")]
-    assert len(fetched) > 10 and len(links) == len(fetched) + 3
+    assert len(fetched) > 10 and len(links) == len(fetched) + 2 * 3  # a wide and a narrow one of each figure
     assert not [link for link in fetched if re.match(r"\w+:|//|/", link)]
     assert not page.all("link", "iframe", "object", "embed", "svg")
     assert page.all("script") == [{}]
@@ -129,10 +130,53 @@ def test_with_two_seeds_the_page_says_that_nothing_is_tested_and_promises_no_p(
     monkeypatch.setattr(conftest, "TRAINED", [(run, seed) for run, seed in few if seed])
     monkeypatch.setattr(conftest.Study.per_run, "__defaults__", (few,))
     of_two = words_of(finish(tmp_path_factory.mktemp("two"), drawn=("learning_curves",), claim_p=None))
-    said = "o difference is tested: runs have 1 to 2 seeds, a test needs 3."
+    said = "o difference is tested: runs have 1 or 2 seeds, a test needs 3."
     assert f"N{said}" in of_two and f"n{said}" in of_two and said not in words_of(finished)
     for promise in ("p of the two-sided t-test over seeds", "p of the claim alone", "p / corrected"):
         assert promise not in of_two and promise in words_of(finished), promise
+
+
+def test_the_contents_lead_to_every_part_of_the_page(page, finished):
+    text = (finished / "report.html").read_text()
+    contents = text[text.index("<nav") : text.index("</nav>")]
+    assert text.index("</nav>") < text.index("<main")
+    linked = set(re.findall(r'href="#([^"]+)"', contents))
+    parts = {tag["id"] for tag in page.all("section", "figure")}
+    parts |= {
+        tag["aria-labelledby"]
+        for tag in page.all("div")
+        if tag.get("aria-labelledby", "").startswith("training")
+    }
+    assert len(parts) == 10 and parts <= linked
+    assert {"datasets", "corpora", "pools", "development"} <= linked
+
+
+def test_labels_of_a_grid_stand_once_and_not_under_each_figure(finished):
+    text = (finished / "report.html").read_text()
+    captions = "".join(re.findall(r"<figcaption>.*?</figcaption>", text, re.DOTALL))
+    assert "Losses of different methods" in captions
+    for label in (conftest.ADAPTED, conftest.STAND_IN):
+        assert label in text and label not in captions
+
+
+def test_a_label_that_the_table_lacks_stands_under_its_figure(tmp_path, monkeypatch):
+    own = Labels(("another encoder stands in",), ())
+    monkeypatch.setattr("workflow_scripts.figures.drawing.split_labels", lambda _: own)
+    text = words_of(finish(tmp_path, drawn=("learning_curves",)))
+    assert text.count("This figure only: another encoder stands in.") == 1
+
+
+def test_the_interval_of_two_seeds_is_explained_beside_it(finished, tmp_path, monkeypatch):
+    """Student's quantile of one degree of freedom is 12.706, over the root of 2: 8.98."""
+    said = "An interval of two seeds reaches 9.0 standard deviations to either side of the mean"
+    assert said not in words_of(finished)
+    few = [(run, seed) for run, seed in conftest.RUNS if seed < 3]
+    monkeypatch.setitem(conftest.GRID, "seeds", [1, 2])
+    monkeypatch.setattr(conftest, "TRAINED", [(run, seed) for run, seed in few if seed])
+    monkeypatch.setattr(conftest.Study.per_run, "__defaults__", (few,))
+    text = (finish(tmp_path, drawn=("learning_curves",), claim_p=None) / "report.html").read_text()
+    comparison = text[text.index('id="comparison"') : text.index('id="substitutions"')]
+    assert said in comparison
 
 
 def test_missing_data_is_listed_on_the_page_and_below_figures(finished, tmp_path_factory):

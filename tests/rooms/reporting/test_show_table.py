@@ -82,7 +82,7 @@ READ = {
     ),
     "two seeds are counted and said not to be tested": (
         [row(RUNS[0], seeds=1, sd=None), row(RUNS[1], p_value=None, detectable=None)], 0.05,
-        ["mean ± standard deviation over seeds", "no difference is tested: runs have 1 to 2 seeds, a test needs 3"],
+        ["mean ± standard deviation over seeds", "no difference is tested: runs have 1 or 2 seeds, a test needs 3"],
         ["p ="],
     ),
     "one seed has no deviation": (
