@@ -12,6 +12,7 @@ claim: its few steps, seeds and documents are not the scale of a paper.
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -48,6 +49,8 @@ class Material(NamedTuple):
     """Of tables; those of the extraction study have none."""
     pairs: Mapping[tuple[str, str], pa.Table]
     """Scored pairs, by run and suite."""
+    trained: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+    """Length of the training of each run, by tables whose runs differ in it."""
 
 
 class Compared(NamedTuple):
@@ -59,6 +62,8 @@ class Compared(NamedTuple):
     means: tuple[float, float]
     """The mean of each side over the repetitions that both have."""
     evidence: Evidence
+    trained: str = ""
+    """Lengths of both trainings, if they differ."""
 
 
 def judge_claims(job: Job) -> None:
@@ -88,6 +93,9 @@ def judge_claims(job: Job) -> None:
         pairs={
             (wildcard(path, "run"), wildcard(path, "suite")): read_table(path, SIMILARITIES)
             for path in job.inputs("pairs")
+        },
+        trained={
+            name: record_of(made_by).settings.get("trained") or {} for name, (made_by, _) in tables.items()
         },
     )
     found = [compare(claim, material, significance) for claim in held.claims]
@@ -157,7 +165,7 @@ def _compared(
 
 def reason(found: Compared, kind: Kind, note: str, alpha: float, scale: Scale) -> str:
     """Grounds of a verdict, in one line."""
-    evidence = found.evidence
+    evidence, note = found.evidence, "; ".join(filter(None, [found.trained, note]))
     direction = "higher" if evidence.difference > 0 else "lower"
     shown, why = f"{brief(abs(evidence.difference))} {direction}" if evidence.difference else "equal", ""
     if evidence.low is None or evidence.high is None:
@@ -189,7 +197,10 @@ def compare(claim: Claim, material: Material, significance: Significance) -> Com
         if side["mean"] is None:
             return f"{run}, {heading}: {side['note'] or 'no value'}"
         sides.append(side)
-    return _tested(sides, material.grids.get(comparison.table), claim, material, significance)
+    lengths = material.trained.get(comparison.table, {})
+    trained = dict.fromkeys(lengths.get(side["run"], "no training") for side in sides) if lengths else ()
+    tested = _tested(sides, material.grids.get(comparison.table), claim, material, significance)
+    return tested._replace(trained=" against ".join(trained) if len(trained) > 1 else "")
 
 
 def _tested(

@@ -1,6 +1,7 @@
 """The claims of the five papers: sound, printed as they say, and read from what a study makes anyway."""
 
 import csv
+import re
 import shutil
 from collections import defaultdict
 
@@ -9,6 +10,7 @@ import pytest
 from tests.planning import DEMO, ROOT, grids_in, merged_config, settings_with, study_in
 from workflow_scripts.data.printed import read_printed
 from workflow_scripts.graph.claims import claim_findings
+from workflow_scripts.graph.configuration import read_mapping
 from workflow_scripts.graph.extraction import definable_rows, names, tables_of
 from workflow_scripts.graph.study import Study
 from workflow_scripts.reporting.extraction import places
@@ -128,7 +130,7 @@ MISTAKES = {
         "config/claims/s2sent.csv: line 10 (averaging_is_no_gain): margin: a claim that expects same needs margin.",
     ),
     "a sentence that is none": (
-        "s2sent", 1, "demo_note", "6 steps; read at CLS",
+        "s2sent", 1, "demo_note", "fifty documents; read at CLS",
         f"{FIRST}demo_note: read at CLS is not defined. Did you mean read at [CLS]?",
     ),
     "neither a table nor a reason": ("s2sent", 2, "demo_note", "", (
@@ -155,7 +157,7 @@ MISTAKES = {
         "config/claims/extraction.csv: line 7 (idf_random): demo_heading: BERTT is not defined. Did you mean BERT?",
     ),
     "a cell too many": (
-        "s2sent", 1, "demo_note", "6 steps,",
+        "s2sent", 1, "demo_note", "fifty documents,",
         "config/claims/s2sent.csv: line 2: more cells than the header. Quote text with commas.",
     ),
 }  # fmt: skip
@@ -182,3 +184,17 @@ def test_a_mistake_is_one_line_that_says_where_what_and_the_remedy(
     found = [*map(str, claim_findings(demo(tmp_path)))]
     assert found[0].startswith(message)
     assert len(found) == 1 or column in ("claim", "demo_heading")  # of two claims, or of both cells
+
+
+def test_no_fixed_text_of_a_study_counts_seeds_or_steps():
+    """Files laid over the study may change both; its page and its verdicts count them from tables."""
+    pages = [read_mapping(file).get("report", {}).get("page", {}) for file in ROOT.glob("config/*.yaml")]
+    said = [text for page in pages for text in page.values() if text]
+    compared = [claim.compared for claim in CLAIMS["demo"].values()]
+    said += [one.note if isinstance(one, Comparison) else one for one in compared]
+    assert len(said) > 100
+    assert [
+        text
+        for text in said
+        if re.search(r"\b(\d+|two|three|few|hundreds|thousands)\b.* (seeds|steps)", text)
+    ] == []

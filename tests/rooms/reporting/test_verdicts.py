@@ -110,6 +110,19 @@ def judge(material, *claims, scale="paper"):
 S, B = "simcse.minilm.wiki", "better.minilm.wiki"
 
 
+def test_trainings_of_different_lengths_are_told_as_the_table_has_them(material):
+    lengths = {S: "16 steps", B: "6 steps", "worse.minilm.wiki": "16 steps"}
+    (alike,) = judge(material, claim(B, S))
+    one, same, frozen = judge(
+        material._replace(trained={"toy": lengths}),
+        claim(B, S),
+        claim("worse.minilm.wiki", S),
+        claim(B, "frozen_cls.minilm"),
+    )
+    assert "; 6 steps against 16 steps" in one["reason"] and "steps" not in alike["reason"] + same["reason"]
+    assert "; 6 steps against no training" in frozen["reason"]
+
+
 @pytest.mark.parametrize(
     ("one", "verdict"),
     [
