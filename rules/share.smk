@@ -14,9 +14,11 @@ rule write_model_card:
         scores=lambda w: run(w).scores,
         history=branch(lambda w: run(w).corpus, then="<results>/runs/{run}/seed{seed}/history.parquet"),
         template="resources/report/model_card.md.j2",
+        citations="CITATION.cff",
         code=write_model_card.code,
     output:
-        card="<results>/runs/{run}/seed{seed}/README.md",
+        "<results>/runs/{run}/seed{seed}/card/README.md",
+        record="<results>/runs/{run}/seed{seed}/card/record.json",
     log:
         "<logs>/write_model_card/{run}/seed{seed}.log",
     benchmark:
@@ -35,4 +37,4 @@ rule write_model_card:
 rule model_cards:
     """Cards of all runs and seeds."""
     input:
-        STUDY.per_run("<results>/runs/{run}/seed{seed}/README.md"),
+        STUDY.per_run("<results>/runs/{run}/seed{seed}/card/README.md"),

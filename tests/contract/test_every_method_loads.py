@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -26,9 +27,9 @@ from workflow_scripts.methods import load_method
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.provenance.artefacts import (
+    check_model_folder,
     job_record,
     read_record,
-    verify_checksum,
     write_table,
     writing_model_folder,
 )
@@ -364,14 +365,17 @@ def write_card(run):
     """The card of one run, from its folder, two seeds' scores and its history."""
     source = {"name": "minilm", "licence": "Apache-2.0", "origin": "a package", "hub": "some/encoder"}
     data = {"name": "wiki", "licence": "CC BY-SA", "origin": "Wikipedia", "citation": "its authors"}
+    data |= {"hub": "some/text", "language": "en"}
     method = settings_of(*run.split("-", 1))
     settings = {"encoders": [source], "data": [data], "method": method, "training": TRAINING}
     scores = [score_file(run, 1, 0.5729), score_file(run, 2, 0.5529)]
-    files = {"model": f"{run}/model/record.json", "card": f"{run}/README.md", "scores": scores}
+    files = {"model": f"{run}/model/record.json", "scores": scores}
+    files["record"] = f"{run}/card/record.json"
+    files["citations"] = str(ROOT / "CITATION.cff")
     files["template"] = str(ROOT / "resources/report/model_card.md.j2")
     history = [f"{run}/history.parquet"] if Path(run, "history.parquet").exists() else []
     jobs.call("write_model_card", settings, run=run, seed="1", history=history, **files)
-    return Path(run, "README.md")
+    return Path(run, "card/README.md")
 
 
 @pytest.mark.parametrize(
@@ -381,12 +385,17 @@ def test_a_card_says_what_a_model_is_and_leaves_its_folder_alone(models, run):
     before = jobs.files_of(Path(run, "model"))
     path = write_card(run)
     assert jobs.files_of(Path(run, "model")) == before
-    assert verify_checksum(path) and read_record(path).rule == "write_model_card"
+    assert check_model_folder(path.parent).rule == "write_model_card"
     card = ModelCard.load(path)
     data = card.data
     assert (data.license, data.base_model, data.library_name) == (
         "apache-2.0", ["some/encoder"], "sentence-transformers",
     )  # fmt: skip
+    assert (data.datasets, data.language) == (["some/text"], ["en"])
+    assert not re.search(
+        r"[0-9a-f]{64}|semblance\.record", path.read_text("utf-8")
+    )  # of files: in record.json
+    assert "@software{semblance" in card.text
     assert [(r.dataset_name, r.metric_type, r.metric_value) for r in data.eval_results] == [
         ("lee", "spearman_all", 0.5729)
     ]

@@ -43,7 +43,7 @@ WANTED = {
     "join_encoders": "runs/ensemble.demo_twin/seed1/model/record.json",
     "evaluate_cost": f"scores/cost/cost/{STUDENT}/seed1.parquet",
     "measure_contamination": "contamination/wiki_extract.parquet",
-    "write_model_card": f"runs/{STUDENT}/seed1/README.md",
+    "write_model_card": f"runs/{STUDENT}/seed1/card/README.md",
 }
 
 

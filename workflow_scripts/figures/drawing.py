@@ -72,6 +72,7 @@ _GAP_INCHES = 0.1  # between panels and texts
 _LETTER = 0.62  # width of a letter, in sizes of the font
 _AXIS_POINTS = 40  # of a panel's width, for the labels at its left
 _KEY_POINTS = 36  # of the width of an entry of a legend, for its line and the space around it
+_BELOW: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, 0), "alignment": "left"}
 _PLACES = re.compile(r"""(?<=\s)(d|x|y|points|transform)="[-\d., a-zA-Z()\n]+"(?=[^<>]*>)""")
 _DECIMALS = re.compile(r"-?\d+\.\d{3,}")
 TEXTS = "texts.json"
@@ -95,7 +96,7 @@ def lay_out(picture: Figure) -> None:
     for axes in picture.axes:
         place = axes.get_subplotspec()
         columns = place.get_topmost_subplotspec().get_gridspec().ncols if place else 1
-        letters = (points / columns - _AXIS_POINTS) / (_LETTER * axes.title.get_size())
+        letters = (points / columns - _AXIS_POINTS) / (_LETTER * _RC["axes.titlesize"])
         axes.set_title(_broken(axes.get_title(), int(letters)))
     legends = [*picture.legends, *filter(None, (axes.get_legend() for axes in picture.axes))]
     entries = {
@@ -109,15 +110,8 @@ def lay_out(picture: Figure) -> None:
         longest = max(map(len, labels)) * _LETTER * size + _KEY_POINTS
         broken = [_broken(label, int((points - _KEY_POINTS) / (_LETTER * size))) for label in labels]
         columns = max(1, int(points // longest))
-        picture.legend(
-            handles,
-            broken,
-            title=title,
-            loc="upper left",
-            bbox_to_anchor=(0, 0),
-            ncols=columns,
-            alignment="left",
-        )
+        drawn = [handle for handle in handles if handle is not None]
+        picture.legend(drawn, broken, title=title, ncols=columns, **_BELOW)
     picture.set_layout_engine("tight")
 
 

@@ -18,7 +18,14 @@ from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.corpora import RoundTripCorpus
 from workflow_scripts.settings.grids import EXTRACTION, paper_of
-from workflow_scripts.settings.sources import EncoderBlock, HubEncoder, LocalEncoder, PackageEncoder
+from workflow_scripts.settings.sources import (
+    EncoderBlock,
+    HubEncoder,
+    HubFiles,
+    HubSource,
+    LocalEncoder,
+    PackageEncoder,
+)
 
 
 class _Figure(NamedTuple):
@@ -193,13 +200,14 @@ def card(run: Run) -> str:
     settings = run.study.settings
     published, corpora = run.study.behind([run.encoder, run.teacher])
     names = settings.corpus_datasets(corpora | ({run.corpus} if run.corpus else set()))
-    about = {name: settings.datasets[name].about for name in names}
+    blocks = {name: settings.datasets[name] for name in names}
     return as_json(
         {
             "encoders": [_encoder(name, settings.fetched(name)) for name in sorted(published)],
             "data": [
-                {"name": name, "licence": said.licence, "origin": said.origin, "citation": said.citation}
-                for name, said in about.items()
+                {"name": name, "hub": hub_name(block.sources)}
+                | block.about.model_dump(include={"language", "licence", "origin", "citation"})
+                for name, block in blocks.items()
             ],
             "method": run.method,
             "training": run.training if run.corpus else None,
@@ -207,8 +215,14 @@ def card(run: Run) -> str:
     )
 
 
+def hub_name(sources: Iterable[Settings]) -> str | None:
+    """Return the repository of the Hub among some sources, if one of them is there."""
+    named = (source.repository for source in sources if isinstance(source, HubEncoder | HubFiles | HubSource))
+    return next(named, None)
+
+
 def _encoder(name: str, fetch: EncoderBlock) -> Config:
-    hub = next((source.repository for source in fetch.sources if isinstance(source, HubEncoder)), None)
+    hub = fetch.hub or hub_name(fetch.sources)
     first = fetch.sources[0]
     origin = hub
     if isinstance(first, PackageEncoder):

@@ -2,6 +2,8 @@
 
 import inspect
 import json
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -11,16 +13,22 @@ from jinja2 import StrictUndefined, Template
 
 from workflow_scripts.columns import HISTORY, SCORES
 from workflow_scripts.methods import load_method
-from workflow_scripts.provenance.artefacts import check_model_folder, read_table, write_page
+from workflow_scripts.provenance.artefacts import check_model_folder, read_table, writing_model_folder
 from workflow_scripts.provenance.job import Job
+from workflow_scripts.reporting.citations import bibtex, papers_of
 from workflow_scripts.reporting.records import kept, steps
 
+CARD = "README.md"
+_TASK = "sentence-similarity"
 _KNOWN_LICENCES = {"apache-2.0", "mit", "llama2"}
 _SCORE = ["suite", "task", "aggregation", "metric"]
 
 
 def write_model_card(job: Job) -> None:
-    """Write the card of one model, with the metadata that the Hub reads, next to its folder (rule write_model_card)."""
+    """Write the card of a model, with the metadata that the Hub reads, in a folder of its own (rule write_model_card).
+
+    The folder has the record of the card. The card itself is what the Hub shows.
+    """
     told, folder = job.settings, job.input("model").parent
     record, histories = check_model_folder(folder), job.inputs("history")
     run, seed = record.wildcards["run"], int(record.wildcards["seed"])
@@ -28,29 +36,11 @@ def write_model_card(job: Job) -> None:
     scores = over_seeds(pd.concat(tables), seed) if tables else []
     trained = read_table(histories[0], HISTORY) if histories else None
     modules = json.loads((folder / "modules.json").read_text("utf-8"))
-    licences = {source["licence"].lower() for source in told["encoders"]}
-    data = ModelCardData(
-        library_name="sentence-transformers",
-        pipeline_tag="sentence-similarity",
-        model_name=run,
-        base_model=[source["hub"] for source in told["encoders"] if source["hub"]] or None,
-        license=licences.pop() if len(licences) == 1 and licences <= _KNOWN_LICENCES else "other",
-        eval_results=[
-            EvalResult(
-                task_type="sentence-similarity",
-                dataset_type=row["task"],
-                dataset_name=row["task"],
-                metric_type=f"{row['metric']}_{row['aggregation']}".strip("_"),
-                metric_value=round(row["value"], 4),
-            )
-            for row in scores
-        ]
-        or None,
-    )
+    citation = yaml.safe_load(job.input("citations").read_text("utf-8"))
     template = Template(job.input("template").read_text("utf-8"), undefined=StrictUndefined, trim_blocks=True)
     card = template.render(
         told,
-        metadata=data.to_yaml(),
+        metadata=metadata(told, run, scores).to_yaml(),
         run=run,
         seed=seed,
         about=(inspect.getdoc(load_method(told["method"]["module"])) or "").partition("\n\n")[0],
@@ -60,8 +50,46 @@ def write_model_card(job: Job) -> None:
         settings=yaml.safe_dump({name: told[name] for name in ("method", "training") if told[name]}),
         labels=record.labels,
         remote_code=not all(one["type"].startswith("sentence_transformers.") for one in modules),
+        citations=bibtex(citation, papers_of(told["method"])),
     )
-    write_page(job.outputs["card"], card, job.record())
+    with writing_model_folder(job.outputs["record"].parent, job.record()) as made:
+        (made / CARD).write_text(f"{card.rstrip()}\n", "utf-8")
+
+
+def metadata(told: Mapping[str, Any], run: str, scores: Sequence[Mapping[str, Any]]) -> ModelCardData:
+    """Return the front matter of a card, in the Hub's words.
+
+    The Hub knows licences by identifiers; another one is ``other`` with its name. A score of a task that two suites
+    have stands once.
+    """
+    licences = sorted({source["licence"] for source in told["encoders"]})
+    known = [licence.lower() for licence in licences if licence.lower() in _KNOWN_LICENCES]
+    is_known = len(licences) == len(known) == 1
+    other = re.sub(r"[^a-z0-9.]+", "-", "-and-".join(licences).lower())
+    results = {
+        (row["task"], row["metric"], row["aggregation"]): EvalResult(
+            task_type=_TASK,
+            task_name="Sentence similarity",
+            dataset_type=row["task"],
+            dataset_name=row["task"],
+            metric_type=f"{row['metric']}_{row['aggregation']}".strip("_"),
+            metric_name=f"{row['metric']} ({row['aggregation']})" if row["aggregation"] else row["metric"],
+            metric_value=round(row["value"], 4),
+        )
+        for row in scores
+    }
+    return ModelCardData(
+        library_name="sentence-transformers",
+        pipeline_tag=_TASK,
+        tags=["sentence-transformers", "sentence-similarity", "feature-extraction", "semblance"],
+        language=sorted({source["language"] for source in told["data"]}) or None,
+        model_name=run,
+        base_model=[source["hub"] for source in told["encoders"] if source["hub"]] or None,
+        datasets=[source["hub"] for source in told["data"] if source["hub"]] or None,
+        license=known[0] if is_known else "other",
+        license_name=None if is_known else other,
+        eval_results=[*results.values()] or None,
+    )
 
 
 def over_seeds(scores: pd.DataFrame, seed: int) -> list[dict[str, Any]]:

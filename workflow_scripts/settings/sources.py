@@ -431,6 +431,11 @@ class EncoderBlock(Fetch):
     """A block of ``encoders`` that is fetched, not trained here."""
 
     licence: str = Field(json_schema_extra=OPERATIONAL)
+    hub: Repository | None = Field(
+        default=None,
+        description="Its repository on the Hub, for model cards, if no source names one.",
+        json_schema_extra=OPERATIONAL,
+    )
     size: Literal["base", "large", "huge"] = Field(
         default="base",
         description="As BERT-base or smaller, as BERT-large, or billions of parameters: what its jobs ask a queue for.",
