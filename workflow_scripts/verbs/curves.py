@@ -74,7 +74,9 @@ def draw(paths: Iterable[Path], to: Path, labels: Mapping[Path, str]) -> Answer:
             if to.suffix == ".svg":
                 temporary.write_text(svg, "utf-8")
             else:  # with the title and notes that to_svg has added
-                picture.savefig(temporary, format=to.suffix[1:], bbox_inches="tight", dpi=200)
+                picture.savefig(
+                    temporary, format=to.suffix[1:], bbox_inches="tight", dpi=200, facecolor="white"
+                )
     runs = ", ".join(points["run"].unique())
     return Answer(
         f"{to}: {len(histories)} trainings of {runs}",
