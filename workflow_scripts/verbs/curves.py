@@ -32,17 +32,17 @@ def is_training(path: Path) -> bool:
 
 
 def histories_of(path: Path) -> list[Path]:
-    """Return the histories of a run, of one of its seeds, or of a model.
+    """Return the histories of a run, of one of its seeds, or of a model; none of a run that is not trained.
 
     Raises:
-        DataError: if there is none.
+        DataError: if there is neither a history nor a model.
     """
     folder = path.parent if path.name in (_HISTORY, RECORD_FILE) else path
     folder = folder.parent if folder.name == "model" else folder
     if found := sorted({*folder.glob(_HISTORY), *folder.glob(f"seed*/{_HISTORY}")}):
         return found
-    if sorted(folder.glob("model")) or sorted(folder.glob("seed*/model")):
-        raise DataError(f"{path}: was not trained, so it has no learning curve. Leave it out.")
+    if [*folder.glob("model"), *folder.glob("seed*/model")]:
+        return []
     target = folder / _HISTORY if folder.name.startswith("seed") else folder / "seed1" / _HISTORY
     raise DataError(f"{path}: no history of a training. {how_to_make(target)}")
 
@@ -57,13 +57,17 @@ def draw(paths: Iterable[Path], to: Path, labels: Mapping[Path, str]) -> Answer:
 
     Raises:
         ConfigError: if the format is another one.
-        DataError: if one has no history, or a damaged one.
+        DataError: if none of them was trained, or a history is missing or damaged.
     """
     if to.suffix not in _FORMATS:
         raise ConfigError(
             f"--to {to}: unknown format '{to.suffix}'. Name a file that ends in {' or '.join(_FORMATS)}."
         )
-    histories = [*dict.fromkeys(history for path in paths for history in histories_of(path))]
+    found = {path: histories_of(path) for path in paths}
+    histories = [*dict.fromkeys(history for own in found.values() for history in own)]
+    untrained = ", ".join(str(path) for path, own in found.items() if not own)
+    if not histories:
+        raise DataError(f"{untrained}: not trained, so without a learning curve. Name a run that is trained.")
     for history in histories:
         record_at(history)
     points = curves(_named(histories, labels), _LOSS_BLOCKS)
@@ -78,9 +82,10 @@ def draw(paths: Iterable[Path], to: Path, labels: Mapping[Path, str]) -> Answer:
                     temporary, format=to.suffix[1:], bbox_inches="tight", dpi=200, facecolor="white"
                 )
     runs = ", ".join(points["run"].unique())
+    lines = [f"not trained, so without a learning curve: {untrained}"] if untrained else []
     return Answer(
         f"{to}: {len(histories)} trainings of {runs}",
-        parts=[Rows("points", points.to_dict("records"), shown=())],
+        parts=[Rows("points", points.to_dict("records"), shown=()), *lines],
     )
 
 

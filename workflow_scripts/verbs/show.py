@@ -230,7 +230,13 @@ def _tables(paths: Sequence[Path], by: selection.By | None, *, timed: bool) -> l
     tables = [Shown([path], _sheet(path, timed=timed)) for path in files]
     if len(tables) == 1 or not (by or all(path.is_file() for path in paths)):
         return tables
-    labels = told_apart(files, _study, lambda path: path.stem, lambda path: f"{_study(path)}/{path.stem}")
+    labels = told_apart(
+        files,
+        _study,
+        lambda path: path.stem,
+        lambda path: f"{_study(path)}/{path.stem}",
+        lambda path: relative_name(path.absolute().parents[1]),
+    )
     labelled = {labels[path]: one.sheet for path, one in zip(files, tables, strict=True)}
     return [Shown(files, selection.join(labelled, by or "heading"))]
 

@@ -24,6 +24,7 @@ from workflow_scripts.provenance.artefacts import job_record, read_record, write
 from workflow_scripts.reporting.cells import number, p_equation, p_text, score_text
 from workflow_scripts.reporting.sheets import Sheet, in_rows, in_terminal, latex, to_csv
 from workflow_scripts.verbs.printing import Answer, give
+from workflow_scripts.verbs.show import told_apart
 
 MINUS = "\N{MINUS SIGN}"
 COLUMN = {"suite": "sts", "task": "a", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}
@@ -325,8 +326,23 @@ def test_a_run_without_training_has_no_curve(finished, tmp_path, monkeypatch):
     model = Path("results/demo/runs/frozen/seed0/model")
     model.mkdir(parents=True)
     for place in (model, model.parent, model.parent.parent):
-        with pytest.raises(DataError, match="was not trained, so it has no learning curve"):
+        with pytest.raises(DataError, match=r"frozen.*: not trained, so without a learning curve"):
             printed("show", place)
+    code, said = printed("show", model, finished / "runs" / SIMCSE)
+    assert code == 0 and said.startswith(
+        f"not trained, so without a learning curve: {model}\nlearning_curves.svg: "
+    )
+
+
+def test_tables_are_told_apart_by_the_shortest_text(tmp_path):
+    def labels(*names):
+        study, table = (lambda path: path.parts[-3]), (lambda path: path.stem)
+        return [*told_apart(map(Path, names), study, table).values()]
+
+    assert labels("results/a/tables/t.parquet", "results/b/tables/t.parquet") == ["a", "b"]
+    assert labels("results/a/tables/t.parquet", "results/a/tables/u.parquet") == ["t", "u"]
+    same = ["results/a/tables/t.parquet", "other/results/a/tables/t.parquet"]
+    assert labels(*same) == same
 
 
 def test_the_lines_of_pandas_in_the_documentation_give_the_wide_table(two_studies, capsys):
