@@ -70,7 +70,7 @@ def test_a_paper_is_a_target_of_its_tables_and_figures(tmp_path):
     [
         (
             ("nothing", "--configfile", str(ROOT / DEMO)),
-            "FAIL nothing: no rule makes it. Known: ",
+            "FAIL nothing: no rule makes it. Choose from: ",
         ),
         (
             ("--configfile", "nosuch.yaml"),
