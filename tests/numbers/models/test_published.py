@@ -138,7 +138,7 @@ FOR_ALL = {  # change of a folder with mean pooling, Dense and prompts, and its 
     ),
     "rows without a token": (
         lambda f: edited(f, "config.json", vocab_size=20),
-        r"the tokeniser has ids up to \d+, and the embedding matrix has 20 rows",
+        r"the tokeniser has ids up to \d+, but the embedding matrix has only 20 rows",
     ),
     "cut off": (lambda f: (f / "modules.json").write_text("[{"), r"modules\.json: Invalid JSON: EOF while parsing"),
     "no list": (lambda f: (f / "modules.json").write_text("{}"), r"modules\.json: Input should be a valid array"),

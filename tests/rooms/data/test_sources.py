@@ -146,7 +146,7 @@ def test_labels_that_are_almost_the_same_are_refused(other):
     labelled("sport", "food", "sport", "food")
     with pytest.raises(
         DataError,
-        match=rf"labels 'sport' \(2 rows\) and {re.escape(repr(other))} \(1\) are spelt almost alike",
+        match=rf"labels 'sport' \(2 rows\) and {re.escape(repr(other))} \(1\) differ only in spelling",
     ):
         labelled("sport", "food", other, "sport", contract={"labels": 3})
 
@@ -157,7 +157,7 @@ def test_labels_that_are_almost_the_same_are_refused(other):
 )
 def test_labels_of_one_value_in_two_forms_are_refused(one, other):
     labelled(one, one, "2", "2")
-    with pytest.raises(DataError, match="are spelt almost alike"):
+    with pytest.raises(DataError, match="differ only in spelling"):
         labelled(one, "2", other, "2")
 
 
@@ -213,7 +213,10 @@ def test_a_missing_label_of_the_hub_is_no_class(hub_copy):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"sentence1": [1, 2]}, "column 'sentence1' cannot be read as sentence1: it has int64, no texts"),
+        (
+            {"sentence1": [1, 2]},
+            "column 'sentence1' cannot be read as sentence1: its type is int64, not text",
+        ),
         ({"score": ["4.5", "4,5"]}, "column 'score' cannot be read as score: score '4,5' is not a number"),
         ({"score": ["4.5", "1_0"]}, "score '1_0' is not a number"),
         ({"score": ["4.5", "NaN"]}, "score 'NaN' is not a number"),
@@ -237,7 +240,7 @@ def test_unjudged_pairs_and_empty_triples_are_dropped_and_counted(root, hub_copy
         found, _ = load("toy", dataset(source, contract={"rows": left}), root)
         assert (len(found.table), found.dropped) == (left, {"no score": 3 - left})
         with pytest.raises(
-            DataError, match=rf"rows {left}, {3 - left} more left out for no score; its con.*says 3"
+            DataError, match=rf"rows {left}, {3 - left} more dropped for no score; its con.*says 3"
         ):
             load("toy", dataset(source, contract={"rows": 3}), root)
     hub_copy(test={"a": ["a", "", "b", "c"], "p": ["p", "q", None, " "]})
@@ -302,9 +305,9 @@ def test_an_unreachable_hub_stops_the_job(tmp_path, hub_that, optional):
 @pytest.mark.parametrize(
     ("error", "planned", "why"),
     [
-        (MissingError, "hub", "not there"),
+        (MissingError, "hub", "not found"),
         (AssertionError, "unreachable", "Hub not reached"),
-        (AssertionError, "absent", "not there"),
+        (AssertionError, "absent", "not found"),
     ],
 )
 def test_a_gap_names_file_source_and_hash(tmp_path, hub_that, capsys, error, planned, why):
