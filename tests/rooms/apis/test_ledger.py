@@ -157,7 +157,7 @@ def test_users_of_one_group_share_a_ledger_if_its_folder_is_theirs(mode, shared)
                         ledger.save([Row(theirs, "theirs", "usable")])
                 return ledger.why_read_only if ledger.read_only else "written"
 
-        alone = f"this user may not write {path}. Allow it: chmod -R g+rwX {place}"
+        alone = f"this user may not write {path}. Allow it with: chmod -R g+rwX {place}"
         assert as_another_user(write, 34567) == ("written" if shared else alone)
         with Ledger(path) as ledger:
             kept = ledger.find([theirs, request(1)])
