@@ -49,7 +49,9 @@ def test_texts_of_one_vector_rank_as_the_corpus_has_them(size):
 
 
 def test_labels_that_do_not_say_which_pairs_are_duplicates_are_refused():
-    with pytest.raises(DataError, match="toy: label '2', but 1 marks duplicates and 0 other pairs"):
+    with pytest.raises(
+        DataError, match="toy: label '2', but labels must be 1 for duplicates and 0 for other pairs"
+    ):
         search.load("toy", pairs(("a", "b", "1"), ("c", "d", "2"), ("e", "f", "0")), CONFIG)
 
 
