@@ -648,7 +648,7 @@ MISTAKES = {
     ),
     "vectors of a layer named twice": (
         put("extraction/blocks/0/layers", ["6+last"]),
-        "extraction.blocks.0.layers (plain): layers 6+last: one layer is named twice. Remove it.",
+        "extraction.blocks.0.layers (plain): layers 6+last: one layer occurs twice. Remove one.",
     ),
     "layers of random vectors": (
         put("extraction/blocks/2/layers", ["last"]),
