@@ -251,7 +251,7 @@ MISTAKES = {
     ),
     "an adaptation that ends by a development set": (
         put("continue_mlm/training/patience", 3),
-        "continue_mlm.training.patience: 3, without a development set. Leave it out.",
+        "continue_mlm.training.patience: 3, but this training has no development set. Remove `patience`.",
     ),
     "a training that ends before its first evaluation": (
         put("training/patience", 0),
@@ -701,7 +701,7 @@ MISTAKES = {
     ),
     "seeds of a run behind an encoder that is trained": (
         put("encoders/wrong_twin", {"label": None, "runs": [SIMCSE | {"of_seeds": True}]}),
-        "encoders.wrong_twin.runs.0.of_seeds: true for a frozen run of an encoder that consists of runs",
+        "encoders.wrong_twin.runs.0.of_seeds: true, but only frozen runs of encoders that consist of runs need it",
     ),
     "a teacher behind an encoder that is no run": (
         put("encoders/wrong_twin", {"label": None, "runs": [SIMCSE | {"teacher": "minilm"}]}),

@@ -40,13 +40,9 @@ def split(sentences: pa.Table, corpus: Corpus) -> tuple[pa.Table, pa.Table]:
     if corpus.dev_sentences:
         cut = int(np.searchsorted(documents, documents[max(0, cut - corpus.dev_sentences)]))
     if not cut:
-        problem = (
-            f"dev_sentences {corpus.dev_sentences} of {len(documents)} sentences leaves none for training"
-        )
-        raise DataError(
-            f"corpora: {problem}. Set dev_sentences to less than the number of sentences, such as "
-            f"{len(documents) // 10}."
-        )
+        most = len(documents) - int(np.searchsorted(documents, documents[0], side="right"))
+        problem = f"dev_sentences {corpus.dev_sentences} of {len(documents)} leaves no document for training"
+        raise DataError(f"corpora: {problem}. Set it to {most} or less.")
     return sentences.slice(0, min(cut, corpus.max_sentences or cut)), sentences.slice(cut)
 
 

@@ -19,7 +19,7 @@ CONFIG, MODULES, PROMPTS = "config.json", "modules.json", "config_sentence_trans
 TOKENISER, ADAPTER = "tokenizer.json", "adapter_config.json"
 ONLY_AS_PUBLISHED = "only_as_published.json"
 """File of a fetched encoder with the reason why its vectors are correct only with the published modules."""
-ALONE = "readout as_published alone"
+ALONE = "readout as_published only"
 """The only readout that applies the modules and prompts published with an encoder, for messages."""
 _FAMILIES = ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 INPUT_FILES = tuple(f"sentence_{family}_config.json" for family in _FAMILIES)

@@ -8,7 +8,7 @@ uncased tokeniser, tie: they rank in the order of the corpus, however FAISS sums
 
 The setting is that of LayerAttPooler (Table 3), which refers to the search script of BERT-whitening-pytorch. The
 script reads the first 100,000 pairs of Quora's file (0.25 GB of vectors 768 wide) and searches each question1 among all
-question2 in an inverted file with 1,024 lists, of which it probes 5 (``index``), and times one batch of all queries.
+question2 in an inverted file with 1,024 lists (``index``), probing 5 of them, and times one batch of all queries.
 This module departs from the script in three points: questions are identified by text rather than id, pairs count in
 either order, and a query is not among its own hits.
 

@@ -47,7 +47,7 @@ class Evidence(NamedTuple):
     p: float | None = None
     """None if nothing can be tested, such as with two seeds."""
     detectable: float | None = None
-    """Smallest detectable difference of this test alone, without a correction for others."""
+    """Minimum detectable difference of this single test, without a correction for others."""
 
 
 def summarise(values: Sequence[float]) -> Summary:

@@ -65,7 +65,7 @@ def _cell_findings(study: Study, compared: Comparison) -> Iterator[Finding]:
 class Claims:
     """The claims of papers that a study tests.
 
-    Claims add no jobs: a claim is compared if the study makes its table. Tables contain the values behind their means;
+    Claims add no jobs: a claim is compared if the study makes its table. Tables contain the values of their means;
     if neither side has seeds, the rule reads scored pairs, too.
     """
 
@@ -101,7 +101,7 @@ class Claims:
         }
 
     def _pairs(self, compared: Comparison) -> Iterator[str]:
-        """Yield the files of scored pairs of STS behind cells that are compared without seeds."""
+        """Yield the files of scored pairs of STS for cells that are compared without seeds."""
         grid = self._study.grids[compared.table]
         if not grid.gaps.keys() & {run for run, _ in compared.cells} and all(
             grid.runs[run].asked.fixed for run, _ in compared.cells

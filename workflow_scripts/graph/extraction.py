@@ -200,7 +200,7 @@ def shown_blocks(extraction: ExtractionStudy) -> list[Shown]:
 
 
 def tables_of(extraction: ExtractionStudy) -> dict[str, ExtractionTable]:
-    """Return the tables of the study by name, with the tables behind its scatter plots."""
+    """Return the tables of the study by name, with the tables of its scatter plots."""
     figures = extraction.figures.items()
     drawn = {name: block.table for name, block in figures if isinstance(block, VariantScatter)}
     return extraction.tables | drawn

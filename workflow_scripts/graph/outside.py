@@ -83,7 +83,7 @@ def translation_service(settings: Configuration, corpus: str) -> str:
 
 
 def _engine(settings: Configuration, corpus: str) -> dict[str, Settings]:
-    """Return the block of the translator of a corpus."""
+    """Return the settings of the translator of a corpus, and the limits on its translations."""
     block = settings.translators[settings.round_trip_behind(corpus).translator]
     limits = settings.round_trip.model_dump(include={*Limits.model_fields})
     return {"translator": block, "limits": Limits(**limits)}

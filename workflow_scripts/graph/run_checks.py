@@ -43,12 +43,14 @@ def block_findings(
         for encoder in listed(block.encoder):
             is_made = isinstance(study.settings.encoders[encoder], EncoderFromRuns) and not block.corpus
             if block.of_seeds != is_made:
-                yield Finding(
-                    f"{path}.{number}.of_seeds",
-                    "true for a frozen run of an encoder that consists of runs, left out for others; "
-                    f"{encoder} has of_seeds {shown(block.of_seeds)}",
-                    f"{'Set it to true' if is_made else 'Leave it out'}.",
+                found = (
+                    f"{shown(block.of_seeds)}, but only frozen runs of encoders that consist of runs need it"
                 )
+                remedy = "Remove `of_seeds`."
+                if is_made:
+                    found = f"missing, but {encoder} consists of runs, and this run of it is frozen"
+                    remedy = "Set it to true."
+                yield Finding(f"{path}.{number}.of_seeds", found, remedy)
         for name, run, _ in expand(block, seeds):
             if used:
                 findings = run_findings(study, name, run)

@@ -7,9 +7,9 @@ All jobs share the modules of ``settings``, and ``columns``. Only the definition
 code, and only the defaults and methods of a class. Types, ranges and descriptions of fields can only refuse settings,
 and the settings are part of the key. If a key selects one of several classes, the job lists this class.
 
-Eight modules affect no result (``UNKEYED``): error messages, the cache, the card of a job, its command line, its key, its
-lock, the rows by which a training is followed, and this one. They can stop or describe a job, but cannot change its
-result: they import no package that stores or processes data, which a test checks.
+Eight modules affect no result (``UNKEYED``): error messages, the cache, the card of a job, its command line, its key,
+its lock, the rows by which a training is followed, and this one. They can stop or describe a job, but cannot change
+its result: they import no package that stores or processes data, which a test checks.
 """
 
 import ast

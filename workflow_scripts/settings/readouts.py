@@ -150,7 +150,7 @@ class Pooling(ReadoutConfig):
 
     kind: Literal["pooling"]
     pooler: Pooler = Field(
-        description="cls is followed by the method's MLP head or, in frozen runs, the encoder's own pooler; the "
+        description="cls is followed by the method's MLP head or, if none is trained, by the encoder's own pooler; the "
         "others have no head."
     )
     layers: tuple[int, ...] | None = Field(

@@ -319,8 +319,10 @@ class Delimited(ReaderConfig):
         if bool(self.between) != (first is not None and first == second):
             yield Finding(
                 "between",
-                "set where sentence1 and sentence2 name the same column, and only there",
-                "Correct it.",
+                "needed if sentence1 and sentence2 have the same column, and only then",
+                "Remove `between`, or let both have the column with the two sentences."
+                if self.between
+                else "Set it to the text between the two sentences, or use two columns.",
             )
 
 

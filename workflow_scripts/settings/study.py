@@ -81,7 +81,7 @@ class EvaluationBlock(Settings):
 
         Args:
             kind: Kind of a suite, or ``extraction``.
-            here: Whether jobs run on this machine, not in a queue.
+            here: Whether jobs share GPUs of this machine.
         """
         if self.on_gpu is None:
             return here or kind == "extraction" or SUITES[kind].gpu == "always"

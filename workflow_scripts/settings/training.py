@@ -81,8 +81,8 @@ class Training(Settings):
     patience: int | None = Field(
         default=None,
         gt=0,
-        description="Evaluations on the development set without a better score after which the training ends; the "
-        "learning rates stay those of the full length. Leave it out for none, as in the papers.",
+        description="Number of consecutive evaluations without a better development score after which training ends; "
+        "learning rates remain those of the full length. Omit for no early end, as in the papers.",
     )
     weight_decay: float = Field(ge=0, description="Weight decay of AdamW; 0 in SimCSE.")
     max_gradient_norm: float = Field(
@@ -178,9 +178,8 @@ class ContinueMlm(Settings):
                 "Set it to 1.",
             )
         if self.training.patience:
-            yield Finding(
-                "training.patience", f"{self.training.patience}, without a development set", "Leave it out."
-            )
+            found = f"{self.training.patience}, but this training has no development set"
+            yield Finding("training.patience", found, "Remove `patience`.")
         if self.training.chunk:
             yield Finding(
                 "training.chunk",

@@ -251,7 +251,7 @@ def test_what_sentence_transformers_refuses_is_its_error(tmp_path):
 def test_other_methods_refuse_what_sentence_transformers_alone_applies(tmp_path, make, found):
     make(tmp_path)
     with pytest.raises(
-        ConfigError, match=f"{found}.*, applied by readout as_published alone. Take the method frozen"
+        ConfigError, match=f"{found}.*, applied by readout as_published only. Take the method frozen"
     ):
         frozen.load(pooled("avg"), fetched(tmp_path))
 
@@ -271,7 +271,7 @@ def test_another_readout_reads_the_encoder_alone(tmp_path):
 
 def test_another_pooling_than_the_published_one_is_a_label(tmp_path):
     folder = publish(tmp_path, [Pooling(D, "lasttoken"), Normalize()], kind="llama")
-    found = "the encoder was published with lasttoken pooling, applied by readout as_published alone"
+    found = "the encoder was published with lasttoken pooling, applied by readout as_published only"
     assert [*frozen.other_pooling(pooled("avg"), folder)] == [found]
     assert [*frozen.other_pooling(pooled("last_token"), folder)] == []
     older = {"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False, "word_embedding_dimension": D}

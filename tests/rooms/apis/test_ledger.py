@@ -75,7 +75,7 @@ def test_a_days_budget_is_one_for_all_processes_and_new_the_next_day(tmp_path, m
     with Ledger(tmp_path / "answers.sqlite") as one, Ledger(tmp_path / "answers.sqlite") as two:
         for ledger in (one, two, one):
             assert ledger.turn("google", None, 3, 8) == 0
-        with pytest.raises(ApiError, match=r"google: the 3 requests a day of per_day are sent"):
+        with pytest.raises(ApiError, match=r"google: the limit per_day of 3 requests is reached"):
             two.turn("google", None, 3, 8)
         assert two.turn("another", None, 3, 8) == 0
         monkeypatch.setattr("workflow_scripts.apis.ledger.now", lambda: "2999-01-01T00:00:00Z")

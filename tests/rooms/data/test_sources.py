@@ -164,7 +164,7 @@ def test_labels_of_one_value_in_two_forms_are_refused(one, other):
 @pytest.mark.parametrize("missing", ["nan", "NaN", "NA", "None", "null", "N/A", "<NA>"])
 def test_a_label_for_missing_values_is_a_class_only_if_the_contract_counts_it(missing):
     with pytest.raises(
-        DataError, match=rf"label '{missing}' \(1 rows\) may stand for a missing value.* labels: 3 into"
+        DataError, match=rf"label '{missing}' \(1 rows\) may stand for a missing value.* labels: 3 to"
     ):
         labelled("a", missing, "b", "b", "a")
     labelled("a", missing, "b", "b", "a", contract={"labels": 3})
@@ -172,9 +172,9 @@ def test_a_label_for_missing_values_is_a_class_only_if_the_contract_counts_it(mi
 
 def test_a_label_of_first_rows_only_is_the_name_of_a_column():
     thrice = ("label", "a", "b") * 3, [part for part in ("train", "dev", "test") for _ in range(3)]
-    with pytest.raises(DataError, match="label 'label' is only in the first row"):
+    with pytest.raises(DataError, match="label 'label' occurs only in the first row"):
         labelled(*thrice[0], splits=thrice[1])
-    with pytest.raises(DataError, match="label 'stars' is only in the first row"):
+    with pytest.raises(DataError, match="label 'stars' occurs only in the first row"):
         labelled("stars", "a", "b", "a", "b")
     labelled("stars", "a", "b", "a", "b", contract={"labels": 3})
     labelled("2.5", "1", "3", "1", "3")
@@ -185,7 +185,7 @@ def test_a_range_of_scores_holds_for_grades_too():
     labelled("1", "4.5", "1", "4.5", contract={"score_range": [1, 5]})
     with pytest.raises(DataError, match=r"scores from 1.0 to 4.5; its contract says \(0.0, 1.0\)"):
         labelled("1", "4.5", "1", "4.5", contract={"score_range": [0, 1]})
-    with pytest.raises(DataError, match="score 'a' is not a number, and its contract has a score_range"):
+    with pytest.raises(DataError, match="score 'a' is not a number, but its contract has a score_range"):
         labelled("1", "a", "1", "a", contract={"score_range": [0, 1]})
 
 
@@ -197,7 +197,7 @@ def test_texts_that_are_all_numbers_are_another_column():
         "score": [1.0, 2.0],
     }
     with pytest.raises(
-        DataError, match=r"sentence2: all 2 texts are numbers, such as 702876\. Name the column of"
+        DataError, match=r"sentence2: all 2 texts are numbers, such as 702876\. Choose the column of"
     ):
         check_contract("toy", dataset(local()), pa.table(pairs, schema=PAIRS))
 
@@ -281,7 +281,7 @@ def test_a_hub_source_puts_its_splits_under_our_names(hub_copy):
 
 @pytest.mark.parametrize(
     ("split", "column", "found"),
-    [("test", "label", "no column 'score'; has"), ("train", "score", "Unknown split .* Correct the block")],
+    [("test", "label", "no column 'score'"), ("train", "score", "Unknown split .* Check name, splits")],
 )
 def test_a_missing_column_or_split_of_the_hub_is_an_error(hub_copy, split, column, found):
     hub_copy(**{split: {"sentence1": ["a"], "sentence2": ["b"], column: [5.0]}})
