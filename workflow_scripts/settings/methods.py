@@ -111,7 +111,7 @@ class MethodConfig(Settings):
             yield Finding("teacher", found, "Remove `teacher`, or set method to distil.")
 
     def encoder_findings(self, origin: Origin) -> Iterator[Finding]:
-        """Yield a finding unless the encoder suits: most methods need a single one, or a single run to train further."""
+        """Yield a finding unless the encoder suits: most methods need a single one, or one run to train further."""
         if len(origin.members) > 1 or (origin.members and not self.columns):
             found = f"{self.module} starts from one encoder; {origin.encoder} consists of {origin.in_words}"
             yield Finding("encoder", found, "Choose an encoder without `runs`.")
