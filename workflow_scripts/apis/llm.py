@@ -150,11 +150,12 @@ def usage_by_model(rows: Iterable[Row]) -> pd.DataFrame:
     Stored answers count like new ones; a number that any call lacks is unknown, not 0.
     """
     numbers = ["prompt_tokens", "completion_tokens", "cost_usd"]
+    # Only usable and rejected rows cost anything.
     paid = pd.DataFrame(
         [
             row.noted | {"cost_usd": row.cost_usd, "day": row.asked_at[:10]}
             for row in rows
-            if row.status in ("usable", "rejected")  # other rows cost nothing
+            if row.status in ("usable", "rejected")
         ],
         columns=["model", *numbers, "day"],
     ).astype(dict.fromkeys(numbers, float))

@@ -250,9 +250,8 @@ class _Web(Translator):
             raise NoAnswer("refused", "too long for this engine") from None
         except (deep_translator.exceptions.BaseError, ValueError, LookupError, TypeError, RecursionError):
             raise NoAnswer("failed", "no translation", _REQUESTS.last.text) from None
-        if answer is None and not any(
-            map(str.isalnum, text)
-        ):  # Google's class returns None for unchanged text
+        # Google's class returns None for unchanged text.
+        if answer is None and not any(map(str.isalnum, text)):
             return text.strip()
         if not isinstance(answer, str):
             raise NoAnswer("failed", "no translation", str(answer))
@@ -314,9 +313,8 @@ class LibreTranslate(_Web):
     def _translator(self) -> Any:
         translator = deep_translator.LibreTranslator(api_key="none", custom_url=f"{self._url}/")
         translator.api_key = key_from(self._key_variable, self.place)
-        translator.source, translator.target = self.direction[
-            1:
-        ]  # not in __init__, which accepts only 17 languages
+        # Not passed to __init__, which accepts only 17 languages.
+        translator.source, translator.target = self.direction[1:]
         return translator
 
 

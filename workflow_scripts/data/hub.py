@@ -106,9 +106,8 @@ def reaching(place: str) -> Iterator[None]:
     except (OSError, HTTPError) as error:
         if isinstance(error, OSError) and error.errno in _LOCAL_ERRORS:
             raise
-        causes = [
-            *_causes(error)
-        ]  # the client's own message always says only that a file is not in its cache
+        # The client's own message always says only that a file is not in its cache.
+        causes = [*_causes(error)]
         responses = [getattr(cause, "response", None) for cause in causes]
         status = next((response.status_code for response in responses if response is not None), None)
         message = (str(causes[-1]).splitlines() or [""])[0].rstrip(". ")

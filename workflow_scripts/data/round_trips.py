@@ -76,10 +76,11 @@ def round_trips(
     limits: Limits,
 ) -> pa.Table:
     """Return a table with the columns of ``columns.ROUND_TRIPS``; the lists are parallel to ``rows``."""
+    # No pivot is None; the condition is for the type checker.
     outcomes = [
         classify_trip(sentence, pivot, back, limits)
         for sentence, pivot, back in zip(sentences, pivots, backs, strict=True)
-        if pivot is not None  # always true; for the type checker
+        if pivot is not None
     ]
     columns = (rows, sentences, usable_answers(pivots), usable_answers(backs), outcomes)
     return table_of(zip(*columns, strict=True), ROUND_TRIPS)

@@ -87,9 +87,9 @@ def count_operations(module: nn.Module, forward: Forward, tokens: int) -> Operat
     ):
         forward(*_batch(module, 1, tokens))
     shapes = [context.shape for _, context in contexts]
+    # Attention: queries by keys, then weights by values.
     return Operations(
         linear=sum(row.numel() * layer.out_features for layer, row in rows),
-        # queries by keys, then weights by values
         attention=sum(2 * sentences * length**2 * width for sentences, length, width in shapes),
     )
 

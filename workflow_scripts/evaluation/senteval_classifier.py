@@ -83,9 +83,8 @@ class _Models:
     def __init__(self, width: int, classes: int, decays: Sequence[float], seed: int) -> None:
         generator = torch.Generator().manual_seed(seed)
         weight_CD, bias_C = torch.empty(classes, width), torch.empty(classes)
-        torch.nn.init.kaiming_uniform_(
-            weight_CD, a=math.sqrt(5), generator=generator
-        )  # nn.Linear's initial weights
+        # The initial weights of nn.Linear.
+        torch.nn.init.kaiming_uniform_(weight_CD, a=math.sqrt(5), generator=generator)
         torch.nn.init.uniform_(bias_C, -1 / math.sqrt(width), 1 / math.sqrt(width), generator=generator)
         self.classes = classes
         self.weight = weight_CD.repeat(len(decays), 1)

@@ -59,9 +59,8 @@ class _Loader(yaml.CSafeLoader):
             if key_node.tag == "tag:yaml.org,2002:merge":
                 continue
             key = self.construct_object(key_node, deep=deep)
-            if not isinstance(
-                key, Hashable
-            ):  # as in {{encoder}}, which YAML reads as a mapping with a mapping as its key
+            # As in {{encoder}}, which YAML reads as a mapping with a mapping as its key.
+            if not isinstance(key, Hashable):
                 raise yaml.MarkedYAMLError(
                     problem="a list or a mapping is used as a key; put text with braces or brackets into "
                     "quotes",

@@ -178,9 +178,8 @@ def report_failures(on_plan: Callable[[], str] = str) -> None:
         on_plan: Function that returns a line to print when all jobs are planned; may be empty.
     """
     for handler in logger.handlers:
-        if (
-            handler.name == "DefaultStreamHandler"
-        ):  # before its filter, which hides failures if --quiet hides rules
+        # Placed before the handler's own filter, which hides failures if --quiet hides rules.
+        if handler.name == "DefaultStreamHandler":
             handler.filters.insert(0, Failures(on_plan))
 
 

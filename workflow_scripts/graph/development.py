@@ -41,9 +41,8 @@ def _pairs_at_most(study: Study, dataset: str) -> int | None:
     import pyarrow.parquet as pq
 
     made, block = Path(study.folder, "datasets", f"{dataset}.parquet"), study.settings.datasets[dataset]
-    with suppress(
-        OSError, pa.ArrowInvalid
-    ):  # not made yet, or damaged; the jobs that read the file report damage
+    # The file may be missing or damaged; the jobs that read it report damage.
+    with suppress(OSError, pa.ArrowInvalid):
         return int(pq.read_metadata(made).num_rows)
     return block.contract.rows or rows_at_most(block, study.data_root)
 

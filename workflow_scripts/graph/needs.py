@@ -66,9 +66,8 @@ def need_findings(settings: Configuration, jobs: Iterable[Needed], workplace: Wo
                 )
         elif section == "datasets":
             block = settings.datasets[name]
-            if (
-                not block.optional or name in added
-            ):  # without an addition, the corpus would be a different one
+            # Without an addition, the corpus would be a different one.
+            if not block.optional or name in added:
                 yield from _source_findings(place, block.sources, data_root, "dataset", block.about.url)
             elif data_root and not data_root.is_dir():
                 yield from _unmounted_findings(place, block.sources, data_root)

@@ -379,9 +379,8 @@ def writing_model_folder(folder: Path, record: Record, labels: Sequence[str] = (
         update = {"files": hashes, "labels": merged_labels(record.labels, labels)}
         _write_record_file(temporary / RECORD_FILE, record.model_copy(update=update))
         for path in files:
-            path.chmod(
-                temporary.stat().st_mode & 0o666
-            )  # safetensors makes files readable only by their owner
+            # The files of safetensors are readable only by their owner.
+            path.chmod(temporary.stat().st_mode & 0o666)
         for path in (*files, temporary / RECORD_FILE, temporary):
             _sync(path)
         put_in_place(temporary, folder)
