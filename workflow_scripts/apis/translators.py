@@ -125,7 +125,7 @@ class Apertium(Translator):
     name = "apertium"
 
     def __init__(self, block: ApertiumBlock, direction: Direction, _ledger: Ledger) -> None:
-        """Arguments as in ``make_translator``."""
+        """Prepare the translator; the arguments are those of ``make_translator``."""
         super().__init__(direction)
         self._pair = f"{direction.source}-{direction.target}"
         self.at_once = block.batch_sentences
@@ -281,7 +281,7 @@ class Google(_Web):
     name = "google"
 
     def __init__(self, block: GoogleBlock, direction: Direction, ledger: Ledger) -> None:
-        """Arguments as in ``make_translator``."""
+        """Prepare the translator; the arguments are those of ``make_translator``."""
         url = deep_translator.constants.BASE_URLS["GOOGLE_TRANSLATE"]
         super().__init__(block.calls, url, direction, ledger)
         try:
@@ -304,7 +304,7 @@ class LibreTranslate(_Web):
     name = "libretranslate"
 
     def __init__(self, block: LibreTranslateBlock, direction: Direction, ledger: Ledger) -> None:
-        """Arguments as in ``make_translator``."""
+        """Prepare the translator; the arguments are those of ``make_translator``."""
         super().__init__(block.calls, block.url, direction, ledger)
         self._key_variable = block.key_variable
         self._url = block.url.rstrip("/")

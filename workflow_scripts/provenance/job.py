@@ -96,7 +96,7 @@ class Job(NamedTuple):
 
     @property
     def log(self) -> Path | None:
-        """The file that standard output is directed to by the job's rule; None for a job that was started by hand."""
+        """Return the log, to which the rule redirects standard output; None for a job that was started by hand."""
         return own_log()
 
     def restore(self) -> bool:

@@ -32,7 +32,7 @@ class Local(Settings):
 
     @property
     def prefix(self) -> str:
-        """Prefix of its files' names in records."""
+        """Return the prefix of its files' names in records."""
         return "local:"
 
     def root(self, data_root: Path | None) -> Path | None:
@@ -48,7 +48,7 @@ class Packaged(Settings):
 
     @property
     def prefix(self) -> str:
-        """Prefix of its files' names in records."""
+        """Return the prefix of its files' names in records."""
         return f"package:{self.package}/"
 
     def root(self, _data_root: Path | None) -> Path | None:
@@ -68,7 +68,7 @@ class Pinned(Settings):
 
     @property
     def prefix(self) -> str:
-        """Prefix of its files' names in records."""
+        """Return the prefix of its files' names in records."""
         return f"hub:{self.repository}@{self.revision}/"
 
     def pinned_at(self, revision: str) -> str:

@@ -113,7 +113,7 @@ class SuiteConfig(Suite):
 
     @property
     def tasks(self) -> Mapping[str, str]:
-        """Its tasks, each with the dataset that it reads."""
+        """Return the tasks, each with the dataset that it reads."""
         return {name: name for name in self.datasets}
 
     def labels(self, scored: Collection[str], _pieces: Callable[[str], object]) -> Sequence[str]:
