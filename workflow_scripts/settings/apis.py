@@ -56,7 +56,7 @@ class LlmBlock(Settings):
     )
     key_variable: str | None = Field(
         pattern=r"^[A-Z][A-Z0-9_]*$",
-        description="Environment variable that holds the key; null: no key.",
+        description="Environment variable with the key; null: no key.",
         json_schema_extra=OPERATIONAL,
     )
     temperature: float | None = Field(ge=0, le=2, description="Sampling temperature; null: not sent.")
@@ -108,7 +108,7 @@ class LibreTranslateBlock(Settings):
     )
     key_variable: str | None = Field(
         pattern=r"^[A-Z][A-Z0-9_]*$",
-        description="Environment variable that holds the key; null: no key.",
+        description="Environment variable with the key; null: no key.",
         json_schema_extra=OPERATIONAL,
     )
     calls: Calls = Field(json_schema_extra=OPERATIONAL)

@@ -101,11 +101,11 @@ _WORDS = (
     ("String should have at least 1 character", "must be a text that is not empty"),
     (
         r"(List|Tuple|Dictionary|Value) should have at least (\d+) items? after validation, not (\d+)",
-        r"needs at least \2, and has \3",
+        r"needs at least \2, but has \3",
     ),
     (
         r"(List|Tuple|Dictionary|Value) should have at most (\d+) items? after validation, not (\d+)",
-        r"takes at most \2, and has \3",
+        r"allows at most \2, but has \3",
     ),
     (r"String should match pattern '(.*)'", r"must match the pattern \1"),
     (

@@ -491,7 +491,7 @@ EVALUATORS = [kind for kind, suite in SUITES.items() if issubclass(suite, SuiteC
 
 
 ON_GPU = (*(kind for kind, suite in SUITES.items() if suite.gpu != "never"), "extraction")
-"""Kinds of suites whose jobs may ask for a GPU, and the extraction study."""
+"""Kinds of suites whose jobs can request a GPU, and the extraction study."""
 
 
 def _may_ask_for_gpu(kind: str) -> str:
