@@ -101,11 +101,11 @@ def test_what_breaks_off_or_is_of_another_kind_is_one_line_and_not_half_a_corpus
             with pytest.raises(DataError, match=found):
                 loaded(kind, damaged)
     for kind, content, found in (
-        ("dump", bz2.compress(b"<mediawiki><page>"), r"dump.bz2: not what reader wikipedia_xml reads"),
+        ("dump", bz2.compress(b"<mediawiki><page>"), r"dump.bz2: not in the format of reader wikipedia_xml"),
         (
             "wikitext",
             parquet(tmp_path / "other", words=["x"]),
-            r"train.parquet: not what reader wikitext reads: .*text",
+            r"train.parquet: not in the format of reader wikitext: .*text",
         ),
         ("wikitext", parquet(tmp_path / "null", text=["x", None]), "row 2: text is missing"),
     ):

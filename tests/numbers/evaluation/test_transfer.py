@@ -233,7 +233,7 @@ def test_a_part_that_cannot_be_predicted_is_refused(labels, parts, graded, messa
         ({"graded": ["task"], "positive": {"task": "1"}}, "positive: task is not defined"),
         (
             {"graded": ["task"], "grades": {"task": (5, 1)}},
-            r"grades\.task: 5 to 1\. Write the lowest score first",
+            r"grades\.task: 5 to 1\. Write the minimum first",
         ),
     ],
 )

@@ -46,7 +46,7 @@ def test_words_are_read_in_order_with_their_vectors(file, dropped):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("3 2\nthe 0.5 1.0\n", "1 words; the header says 3"),
+        ("3 2\nthe 0.5 1.0\n", "1 words instead of the header's 3"),
         ("1 2\nthe 0.5\n", ":2: "),
         ("the 0.5 1.0\n", ":1: "),
         ("1 2\nthe 0.5 1.0\nof 1 2\n", ":3: "),
