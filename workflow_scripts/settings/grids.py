@@ -487,7 +487,7 @@ class GridRow(Settings):
     reading: str
     teacher: str | None
     seeds: list[int]
-    fixed: bool = Field(description="Whether it has one value, because nothing in it is random.")
+    fixed: bool = Field(description="Whether the run has one value, because nothing in it is random.")
     baseline: str | None = Field(description="Baseline of the run; null for a baseline itself.")
     choice: int | None = Field(
         description="Number of a block of which only the best run is shown; null: always shown."

@@ -220,7 +220,7 @@ class S2Sent(ReadoutConfig):
     """Settings of S2Sent's selector."""
 
     kind: Literal["s2sent"]
-    blocks: int = Field(gt=0, description="Number n of the encoder's last blocks that are fused.")
+    blocks: int = Field(gt=0, description="Number n of fused blocks, counted from the last.")
     last_block: bool = Field(description="Whether the last block is among them; the code excludes it.")
     form: Literal["stack", "average"] = Field(
         description="stack: a branch for each block (2D SS); average: one branch for their average (1D SS)."

@@ -111,8 +111,8 @@ class Configuration(Settings):
     corpora: dict[Name, AnyCorpus]
     words: Words
     answers: Below = Field(
-        description="File of stored answers of translators and language models, relative to the study's folder; "
-        "environment variable SEMBLANCE_ANSWERS overrides it."
+        description="File of stored answers of translators and language models, relative to the working "
+        "directory; environment variable SEMBLANCE_ANSWERS overrides it."
     )
     offline: bool = Field(description="Whether only stored answers are used, and no request is sent.")
     translators: dict[Name, TranslatorBlock]

@@ -242,8 +242,8 @@ class Clustering(SuiteConfig):
     max_texts: int | None = Field(
         default=None,
         gt=0,
-        description="Maximum number of texts; from a larger set, as many are drawn, the same for all runs. Omit "
-        "for all texts.",
+        description="Maximum number of texts; from a larger set, this many are drawn, the same for all runs. "
+        "Omit for all texts.",
     )
 
 

@@ -66,7 +66,8 @@ class Training(Settings):
     rate_at_end: float = Field(
         ge=0,
         lt=1,
-        description="Final learning rate of linear, as a fraction of the peak; above 0 to end the decay early.",
+        description="Final learning rate of linear, as a fraction of the peak; above 0 if the schedule is cut "
+        "short.",
     )
     restart_every: int | None = Field(
         default=None,
