@@ -175,10 +175,11 @@ def without_own(
         same: The texts of each distinct vector.
         own: Each query's own text.
     """
-    return [
-        [text for hit in hits if hit >= 0 for text in same[hit] if text != mine][:HITS]
-        for hits, mine in zip(hits_QK.tolist(), own, strict=True)
-    ]
+    kept = []
+    for hits, mine in zip(hits_QK.tolist(), own, strict=True):
+        texts = (text for hit in hits if hit >= 0 for text in same[hit])
+        kept.append([text for text in texts if text != mine][:HITS])
+    return kept
 
 
 def quality(hits: Sequence[Sequence[int]], relevant: Sequence[frozenset[int]]) -> dict[str, float]:

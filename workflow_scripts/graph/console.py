@@ -90,13 +90,17 @@ def warn(line: str) -> None:
 
 def print_gaps(runs_by_reason: Mapping[str, Sequence[str]]) -> None:
     """Print each missing source with the number of runs that are gaps for it; print nothing in a job."""
-    for reason, runs in {} if is_in_job() else runs_by_reason.items():
+    if is_in_job():
+        return
+    for reason, runs in runs_by_reason.items():
         _say(f"Gap: {reason} ({len(runs)} run{'s' if len(runs) > 1 else ''})")
 
 
 def print_lines(lines: Iterable[str]) -> None:
     """Print lines about the planned study; print nothing in a job."""
-    for line in () if is_in_job() else lines:
+    if is_in_job():
+        return
+    for line in lines:
         _say(line)
 
 

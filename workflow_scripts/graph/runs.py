@@ -302,5 +302,6 @@ def _add(
         runs[name] = joined
         for encoder in (run.encoder, run.teacher):
             block = encoders.get(encoder or "")
-            for part, made in block.members(run.seeds).items() if block else ():
+            members = block.members(run.seeds) if block else {}
+            for part, made in members.items():
                 _add(runs, part, made, encoders, f"encoders.{encoder}.runs")

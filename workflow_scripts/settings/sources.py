@@ -400,11 +400,11 @@ def reader_findings(source: FileSource, form: str) -> Iterator[Finding]:
         yield from unknown(name, READERS, "reader")
         return
     takes = READERS[name]
-    for role in files if takes.roles else ():
-        if role not in takes.roles:
+    for role in files:
+        if takes.roles and role not in takes.roles:
             yield Finding("files", f"{role} is not a role of {name}", advice(role, takes.roles))
-    for role in takes.roles if takes.all_roles else ():
-        if role not in files:
+    for role in takes.roles:
+        if takes.all_roles and role not in files:
             yield Finding(
                 "files", f"{name} needs a file of role {role}", f"Add `{role}: {{path: ..., sha256: ...}}`."
             )
