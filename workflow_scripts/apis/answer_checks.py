@@ -8,9 +8,9 @@ wrong forms never end, an answer is compared with the form of a right one:
 * A completion is a list of exactly the requested sentences (``items_in``); each is one plain sentence
   (``sentence_fault``).
 
-Translation back checks whether a translation has the meaning of its original (``trip_fault``,
-``jobs.compare_round_trips``). A fault is
-a short reason, the same for all answers with this fault, so reports can count them.
+A round trip checks whether a translation has the meaning of its original (``trip_fault``,
+``jobs.compare_round_trips``). A fault is a short reason, the same for all answers with this fault, so reports can count
+them.
 
 Languages are detected by py3langid, naive Bayes over byte n-grams for 140 languages. An answer is rejected if the
 probability of its language is below 0.01. This rejects none of 907 sentences of Wikipedia translated by Apertium to
