@@ -144,8 +144,8 @@ class Training(Settings):
         """Return the learning rate of ``step`` (from 1) of ``steps``.
 
         A warm-up of w steps has 1/w, 2/w, ..., 1 of the peak. ``get_scheduler`` of transformers has 0, 1/w, ...,
-        (w - 1)/w. ASSUME: a first step at rate 0 trains nothing, so it is omitted, and the rest of the warm-up is one step
-        ahead. After the warm-up the rates are those of transformers, and without one, as for the methods here, all are.
+        (w - 1)/w. ASSUME: a first step at rate 0 trains nothing, so it is omitted, and the rest of the warm-up is one
+        step ahead. After the warm-up, and without one as for the methods here, the rates are those of transformers.
         """
         steps = self.cycle(steps)
         step = (step - 1) % steps + 1
