@@ -48,9 +48,9 @@ def block_findings(
                 )
                 remedy = "Remove `of_seeds`."
                 if is_made:
-                    found = f"missing, but {encoder} consists of runs, and this run of it is frozen"
+                    problem = f"missing, but {encoder} consists of runs, and this run of it is frozen"
                     remedy = "Set it to true."
-                yield Finding(f"{path}.{number}.of_seeds", found, remedy)
+                yield Finding(f"{path}.{number}.of_seeds", problem, remedy)
         for name, run, _ in expand(block, seeds):
             if used:
                 findings = run_findings(study, name, run)
