@@ -703,6 +703,10 @@ MISTAKES = {
         put("encoders/wrong_twin", {"label": None, "runs": [SIMCSE | {"of_seeds": True}]}),
         "encoders.wrong_twin.runs.0.of_seeds: true, but only frozen runs of encoders that consist of runs need it",
     ),
+    "a frozen run of runs without their seeds": (
+        run("ensemble", encoder="demo_twin", corpus=None),
+        "of_seeds: missing, but demo_twin consists of runs, and this run of it is frozen. Set it to true.",
+    ),
     "a teacher behind an encoder that is no run": (
         put("encoders/wrong_twin", {"label": None, "runs": [SIMCSE | {"teacher": "minilm"}]}),
         "encoders.wrong_twin.runs.0.teacher: minilm has the form single encoders; this key needs single runs.",

@@ -43,7 +43,7 @@ def block_findings(
         for encoder in listed(block.encoder):
             is_made = isinstance(study.settings.encoders[encoder], EncoderFromRuns) and not block.corpus
             if block.of_seeds != is_made:
-                found = (
+                problem = (
                     f"{shown(block.of_seeds)}, but only frozen runs of encoders that consist of runs need it"
                 )
                 remedy = "Remove `of_seeds`."
