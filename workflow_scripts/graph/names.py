@@ -85,10 +85,10 @@ def misnamed(settings: Configuration, named: Iterable[Reference]) -> Iterator[Fi
         if found := [*unknown(name, get_path(settings, refers.section), path)]:
             yield from found
         elif refers.forms and (form := _form(settings, section, name)) not in (None, *refers.forms):
-            found = f"{name} has the form {form}; this key needs {' or '.join(refers.forms)}"
+            problem = f"{name} has the form {form}; this key needs {' or '.join(refers.forms)}"
             blocks = get_path(settings, refers.section)
             known = [block for block in blocks if _form(settings, section, block) in refers.forms]
-            yield Finding(path, found, advice(name, known))
+            yield Finding(path, problem, advice(name, known))
 
 
 def _form(settings: Configuration, section: str, name: str) -> str | None:
