@@ -10,7 +10,7 @@ from workflow_scripts.graph.unasked import NamedJob, unasked_study
 from workflow_scripts.settings.grids import paper_of
 
 min_version("9.25")
-CLONE = clone_folder(workflow)  # which need not be the working directory
+CLONE = clone_folder(workflow)  # it need not be the working directory
 open_clone(Path(CLONE))
 
 
@@ -34,7 +34,7 @@ rule all:
         EXTRACTION.tables,
         CLAIMS.verdicts,
         FIGURES.drawn(),
-        # What they are made from, too: a job that failed or was killed leaves none behind results that are there.
+        # Their inputs, too: a failed or killed job has deleted its outputs, even if results made from them still exist.
         STUDY.per_run("<results>/runs/{run}/seed{seed}/model/record.json"),
         collect("<results>/encoders/{name}/record.json", name=STUDY.read_encoders),
         **PAGE.reads(),
@@ -45,7 +45,7 @@ rule all:
 for paper in sorted({*map(paper_of, SETTINGS.experiments)}):
 
     rule:
-        """Tables and figures of one paper."""
+        """Make the tables and figures of one paper."""
         name:
             paper
         input:
@@ -57,7 +57,7 @@ for paper in sorted({*map(paper_of, SETTINGS.experiments)}):
             FIGURES.drawn(paper),
 
 
-if workflow.modifier.is_main_snakefile():  # targets are else those of the workflow around this one
+if workflow.modifier.is_main_snakefile():  # otherwise targets belong to the workflow around this one
     check_targets(workflow, STUDY.folder)
     report_failures(
         on_plan=lambda: unasked_study(

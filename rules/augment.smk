@@ -1,12 +1,12 @@
 """From corpora to round trips (by translators) and pools of redundant exemplars (by language models).
 
-Answers are kept in the file that the setting `answers` names, which is not an output of any rule: a job that fails or
-is killed requests only what is missing when it runs again. Who is asked and how fast decides no answer, so it is a
-resource: changing it reruns nothing. Jobs run on the machine where snakemake runs, since the nodes of a cluster may have
-no network; the profile limits how many of them run at once, and they share the rates and daily budgets of a service.
+Answers are stored in the file of the setting `answers`, which is no rule's output: a job that failed or was killed
+requests only missing answers in its next run. Server and rate do not change the answers, so they are resources:
+changing them reruns nothing. Jobs run on the machine where snakemake runs, since the nodes of a cluster may have no
+network; the profile limits how many of them run at once, and they share the rates and daily budgets of a service.
 """
 
-round_trip = setting("corpora.{corpus}.round_trip")  # how a corpus is translated, and which
+round_trip = setting("corpora.{corpus}.round_trip")  # the corpus to translate, and how
 
 
 scattergather:
@@ -54,7 +54,7 @@ compare_round_trips = JobSpec(
 
 
 rule compare_round_trips:
-    """Compare the round trips of one part with their sentences, by an encoder."""
+    """Compare the round trips of one part with their sentences by an encoder."""
     input:
         trips="<results>/corpora/{corpus}/round_trip/{scatteritem}.parquet",
         encoder=path_if_set("<results>/encoders/{encoder}/record.json", setting("round_trip.similarity")),
@@ -84,7 +84,7 @@ gather_round_trips = JobSpec(
 
 
 rule gather_round_trips:
-    """Round trips of a corpus that may be trained on."""
+    """Collect the round trips of a corpus that can be used for training."""
     input:
         sentences=lambda w: f"<results>/corpora/{round_trip(w).corpus}/train.parquet",
         trips=gather.round_trip("<results>/corpora/{{corpus}}/round_trip/{scatteritem}.parquet"),
@@ -122,7 +122,7 @@ write_exemplars = JobSpec(
 
 
 rule write_exemplars:
-    """A pool of exemplars written by a language model."""
+    """Write a pool of exemplars with a language model."""
     input:
         words=path_if_set("<results>/corpora/{corpus}/words.parquet", setting("exemplars.{pool}")),
         encoder=path_if_set("<results>/encoders/{encoder}/record.json", setting("exemplars.{pool}")),
@@ -146,7 +146,7 @@ rule write_exemplars:
     params:
         **write_exemplars.params,
     message:
-        "Write exemplars of pool {wildcards.pool} by a language model; log: {log}"
+        "Write exemplars of pool {wildcards.pool} with a language model; log: {log}"
     shell:
         write_exemplars.shell
 
@@ -158,7 +158,7 @@ pick_exemplars = JobSpec(
 
 
 rule pick_exemplars:
-    """A pool of exemplars picked from the corpus itself, in place of a language model's."""
+    """Pick a pool of exemplars from the corpus itself, instead of a language model's."""
     input:
         sentences=path_if_set("<results>/corpora/{corpus}/train.parquet", setting("exemplars.{pool}")),
         words=path_if_set("<results>/corpora/{corpus}/words.parquet", setting("exemplars.{pool}")),

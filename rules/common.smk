@@ -1,4 +1,4 @@
-"""Shared by all rules: the study that the configuration asks for, and its runs, suites and grids by wildcards."""
+"""Objects that all rules share: the configured study, and its runs, suites and grids by wildcards."""
 
 from functools import partial
 from pathlib import Path
@@ -32,10 +32,10 @@ from workflow_scripts.graph.slices import (
 from workflow_scripts.graph.resources import resources_of
 from workflow_scripts.settings.suites import EVALUATORS, SUITES
 
-# The configuration: files after --configfile and values of --config are laid over config/*.yaml.
+# The configuration: files after --configfile and values of --config override config/*.yaml.
 check_configfiles()
 with one_line_errors():
-    if workflow.modifier.skip_configfile:  # a module whose workflow gives it a configuration
+    if workflow.modifier.skip_configfile:  # a module with a configuration from its workflow
         CONFIGFILES, OPTIONS = [], {}
         config = load_config(Path(CLONE), given=config, place="config of the module")
     else:
@@ -52,35 +52,35 @@ SETTINGS = STUDY.settings  # the checked configuration
 DATASETS = {name: outside.Dataset(STUDY, name) for name in SETTINGS.datasets}
 
 
-# What a job is about, by its wildcards. The objects, with their settings and files, are defined in graph/runs.py and encoders.py.
+# The object of a job, by its wildcards. Their settings and files are defined in graph/runs.py and graph/encoders.py.
 run = lambda w: STUDY.runs[w.run]
 suite = lambda w: STUDY.suites[w.suite]
 grid = lambda w: STUDY.grids[w.experiment]
 encoder = lambda w: STUDY.encoders[w.encoder]
 teacher = lambda w: STUDY.encoders[w.teacher]
 
-# the block of the configuration at a path whose names may be wildcards, such as corpora.{corpus}
+# the block of the configuration at a path, which may contain wildcards, such as corpora.{corpus}
 setting = lambda path: lambda w: get_path(SETTINGS, path.format(**w))
 
 # Helpers for the directives of rules. Those of graph/slices.py, which take one of the functions above, are
 #
-#   settings_of(run, "method", training="x.y")  run(w).method and run(w).x.y as JSON: what the job reads of the run
-#   path_if_set("<results>/{corpus}/...", run)  a path whose names are wildcards or attributes of run(w); no input if
+#   settings_of(run, "method", training="x.y")  run(w).method and run(w).x.y as JSON: the settings that the job reads
+#   path_if_set("<results>/{corpus}/...", run)  a path with wildcards or attributes of run(w) filled in; no input if
 #                                               the run has no corpus
-#   blocks_with(section, key)                   names of the blocks of a section of the configuration that have the key
-#   name_pattern(names)                         a wildcard constraint that matches these names and no others
+#   blocks_with(section, key)                   names of a section's blocks that contain the key
+#   name_pattern(names)                         a wildcard constraint that matches only these names
 #
-# JobSpec(function, settings=, ...) declares the jobs of the rule below it: the Python function that does their work,
-# which takes no part of the configuration but these settings. From it the rule takes `code` (a file with the hashes of
-# all modules that the function needs, so that an edit of one of them reruns the job), `params` and `shell`.
-#   imports: modules that a job imports by name, by its wildcards; all others are found by their import statements
-#   cached: False if finished outputs are never reused: the job fetches, or asks a service
-#   portable: True if the outputs depend on no path, so that other studies and clones reuse them
+# JobSpec(function, settings=, ...) declares the jobs of the rule below it: their Python function, which reads no part
+# of the configuration except these settings. The rule uses its `code` (a file with the hashes of all modules that the
+# function needs: an edit of one of them reruns the job), `params` and `shell`.
+#   imports: modules that a job imports by name, by its wildcards; all others are found by import statements
+#   cached: False if finished outputs are never reused, because the job downloads or queries a service
+#   portable: True if other studies and clones can reuse the outputs, because they depend on no path
 #   outside: the block whose data, engine or key must exist before the run starts
 JobSpec = partial(job_specs.JobSpec, workplace=STUDY.workplace)
 # settings_of the whole configuration, whose paths may have wildcards
 config_settings = partial(settings_of, lambda w: SETTINGS)
-# memory and runtime of a job that loads BERT-base or no encoder; more if `encoders` returns larger ones
+# memory and runtime of a job with BERT-base or no encoder; more if `encoders` returns larger ones
 job_resources = partial(resources_of, STUDY)
 # for `encoders`: the encoder of a job's run
 run_encoder = lambda w: [run(w).encoder]
@@ -93,14 +93,14 @@ on_gpu = lambda kind: int(SETTINGS.evaluation.asks(kind, here=bool(GPUS)))
 # as resources, because Snakemake compares params with those of the last run, but not resources.
 
 
-pathvars:  # what <results>, <logs> and <benchmarks> stand for in the paths of rules
+pathvars:  # values of <results>, <logs> and <benchmarks> in the paths of rules
     results=STUDY.folder,
     logs=f"logs/{SETTINGS.name}",
     benchmarks=f"benchmarks/{SETTINGS.name}",
 
 
 onstart:
-    if not workflow.touch:  # which runs no job
+    if not workflow.touch:  # --touch runs no job
         needs.check_needs(STUDY, workflow.dag.needrun_jobs())
         source_plans.note_planned()
         note_call(
@@ -112,7 +112,7 @@ onstart:
         warn(cache_warning(SETTINGS.cache))
 
 
-# A wildcard matches the names of the configuration and no others, so that Snakemake tries no rule for another file.
+# A wildcard matches only names of the configuration, so Snakemake tries no rule for other files.
 # Each rule with `kind` constrains it further.
 wildcard_constraints:
     dataset=name_pattern(SETTINGS.datasets),

@@ -1,7 +1,7 @@
 """From runs to scores: one job per run, seed and suite, with one forward pass over the suite's unique sentences.
 
-Finished tasks of a suite are cached one by one: a job that is stopped and run again, or that has other tasks besides,
-takes them from there. Times are no artefacts, and are written below <benchmarks>, like Snakemake's own.
+Finished tasks of a suite are cached one by one: a job that was stopped, or that has further tasks, restores them. Times
+are no artefacts and are written below <benchmarks>, like Snakemake's own.
 """
 
 # Modules that a job imports by name: the evaluator of its kind of suite, and those that load the run's model.
@@ -17,7 +17,7 @@ evaluate_sts = JobSpec(
 
 
 rule evaluate_sts:
-    """Correlation of cosines with human judgements, and geometry: alignment, uniformity, isotropy, modulus."""
+    """Correlate cosines with human judgements, and measure geometry: alignment, uniformity, isotropy, modulus."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         datasets=lambda w: suite(w).datasets,
@@ -50,7 +50,7 @@ evaluate_suite = JobSpec(
 
 
 rule evaluate_suite:
-    """Suites of every other kind that scores vectors: clustering, transfer, search."""
+    """Evaluate suites of all other kinds that score vectors: clustering, transfer, search."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         datasets=lambda w: suite(w).datasets,
@@ -62,7 +62,7 @@ rule evaluate_suite:
     benchmark:
         "<benchmarks>/evaluate_suite/{kind}/{suite}/{run}/seed{seed}.tsv"
     wildcard_constraints:
-        # One of these kinds, followed by one of its own suites: {kind}/{suite}/. Other kinds have rules of their own.
+        # One of these kinds, followed by one of its suites: {kind}/{suite}/. Other kinds have rules of their own.
         kind="|".join(
             f"{kind}(?=/{name_pattern(named)}/)"
             for kind, named in SETTINGS.suites.by_kind.items()
@@ -88,7 +88,7 @@ time_search = JobSpec(
 
 
 rule time_search:
-    """Time of a query, for tables that show it. What a search finds, evaluate_suite scores."""
+    """Measure the time of a query, for tables that show it; evaluate_suite scores the hits."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         datasets=lambda w: suite(w).datasets,
@@ -120,7 +120,7 @@ evaluate_cost = JobSpec(
 
 
 rule evaluate_cost:
-    """Parameters, multiply-accumulates and times, compared with those of the encoder that the run started from."""
+    """Measure parameters, multiply-accumulates and times, compared with the encoder from which the run started."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         base=path_if_set("<results>/encoders/{first_encoder}/record.json", run),
@@ -152,7 +152,7 @@ map_attention = JobSpec(
 
 
 rule map_attention:
-    """Energy of [CLS] in every layer, and maps of the attention weights."""
+    """Measure the energy of [CLS] in every layer, and map attention weights."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         dataset=path_if_set(
@@ -185,7 +185,7 @@ evaluate_mteb = JobSpec(
 
 
 rule evaluate_mteb:
-    """Lists of mteb's tasks. Its own files lie in {output}.checkpoints, from where they can be submitted."""
+    """Evaluate lists of mteb's tasks; mteb's own files, which can be submitted, are in {output}.checkpoints."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         tasks="<results>/mteb/{suite}.parquet",
@@ -216,7 +216,7 @@ measure_contamination = JobSpec(
 
 
 rule measure_contamination:
-    """Evaluation texts that also occur in the text of one corpus; one job per corpus."""
+    """Count evaluation texts that also occur in one corpus; one job per corpus."""
     input:
         train="<results>/corpora/{corpus}/train.parquet",
         datasets=collect("<results>/datasets/{name}.parquet", name=STUDY.evaluation_sets),

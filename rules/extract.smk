@@ -1,13 +1,13 @@
-"""From encoders to scores without training: static averages, Wikitext's statistics, a job per representation and task."""
+"""From encoders to scores without training: averages, Wikitext's statistics, one job per representation and task."""
 
 
 wildcard_constraints:
     representation=name_pattern(SETTINGS.extraction.representations),
-    vocabulary="[a-z0-9_]+",  # pieces, or a representation whose words are counted
-    task="[a-z0-9_]+",  # of one of the kinds of extract_scores
+    vocabulary="[a-z0-9_]+",  # "pieces", or a representation whose words are counted
+    task="[a-z0-9_]+",  # a task of one of the kinds of extract_scores
 
 
-study_encoder = lambda w: [SETTINGS.extraction.encoder]  # for `encoders`: loaded by every job
+study_encoder = lambda w: [SETTINGS.extraction.encoder]  # for `encoders`: every job loads it
 
 
 read_word_vectors = JobSpec(
@@ -44,7 +44,7 @@ count_tokens = JobSpec(
 
 
 rule count_tokens:
-    """Document frequencies in Wikitext's sentences, of the encoder's pieces or of words."""
+    """Count document frequencies of the encoder's pieces, or of words, in Wikitext's sentences."""
     input:
         sentences=path_if_set("<results>/datasets/{dataset}.parquet", setting("extraction.wikitext")),
         encoder=branch(lambda w: w.vocabulary == "pieces", then=EXTRACTION.encoder),
@@ -64,7 +64,7 @@ rule count_tokens:
     params:
         **count_tokens.params,
     message:
-        "Count in how many sentences of Wikitext each of {wildcards.vocabulary} occurs; log: {log}"
+        "Count the sentences of Wikitext that contain each of {wildcards.vocabulary}; log: {log}"
     shell:
         count_tokens.shell
 
@@ -76,7 +76,7 @@ average_tokens = JobSpec(
 
 
 rule average_tokens:
-    """Static averages of every token in every layer, from one forward pass over a corpus."""
+    """Compute static averages of every token in every layer, from one forward pass over a corpus."""
     input:
         encoder=EXTRACTION.encoder,
         sentences=path_if_set("<results>/datasets/{dataset}.parquet", setting("extraction.averages")),
@@ -105,7 +105,7 @@ fit_wikitext = JobSpec(
 
 
 rule fit_wikitext:
-    """Post-processings fitted on Wikitext's vectors of one representation, and their IsoScore, from one forward pass."""
+    """Fit post-processings on Wikitext's vectors of one representation, with their IsoScore, in one forward pass."""
     input:
         encoder=EXTRACTION.encoder,
         biases=EXTRACTION.biases,
@@ -140,7 +140,7 @@ extract_scores = JobSpec(
 
 
 rule extract_scores:
-    """All layers, weightings and post-processings of one representation on one task, from one forward pass."""
+    """Score all layers, weightings and post-processings of one representation on one task, in one forward pass."""
     input:
         encoder=EXTRACTION.encoder,
         biases=EXTRACTION.biases,

@@ -8,7 +8,7 @@ split_corpus = JobSpec(
 
 
 rule split_corpus:
-    """Training text, and held-out text as pairs for choosing checkpoints."""
+    """Split a corpus into training text and held-out text, as pairs that select checkpoints."""
     input:
         sentences=path_if_set("<results>/datasets/{dataset}.parquet", setting("corpora.{corpus}")),
         also=path_if_set("<results>/datasets/{also}.parquet", setting("corpora.{corpus}")),
@@ -39,7 +39,7 @@ count_words = JobSpec(
 
 
 rule count_words:
-    """Word frequencies of the training text."""
+    """Count the words of the training text."""
     input:
         sentences="<results>/corpora/{corpus}/train.parquet",
         code=count_words.code,

@@ -13,7 +13,7 @@ TABLE = settings_of(
     significance="study.settings.significance",
     trained="lengths",
 )
-"""The slice of a table."""
+"""Return the slice of the configuration for a table."""
 
 
 make_table = JobSpec(
@@ -23,7 +23,7 @@ make_table = JobSpec(
 
 
 rule make_table:
-    """One experiment's table: means over seeds, differences to the baseline, tests."""
+    """Make one experiment's table: means over seeds, differences to the baseline, tests."""
     input:
         scores=lambda w: grid(w).suite_files("<results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet"),
         metrics=lambda w: grid(w).metrics,
@@ -55,7 +55,7 @@ tabulate_times = JobSpec(
 
 
 rule tabulate_times:
-    """Measured columns of one experiment's table. They differ from run to run, so they are kept apart from it."""
+    """Tabulate the measured columns of one experiment, apart from its table, since they differ between executions."""
     input:
         scores=lambda w: grid(w).suite_files(
             "<benchmarks>/times/{kind}/{suite}/{run}/seed{seed}.parquet", timed=True
@@ -87,7 +87,7 @@ tabulate_extraction = JobSpec(
 
 
 rule tabulate_extraction:
-    """One table of the extraction study, with the paper's numbers."""
+    """Make one table of the extraction study, with the paper's numbers."""
     input:
         scores=EXTRACTION.scores,
         published=EXTRACTION.published,
@@ -116,7 +116,7 @@ describe_datasets = JobSpec(
 
 
 rule describe_datasets:
-    """Statistics of the extraction study's datasets: rows, classes, vocabulary, lengths."""
+    """Describe the extraction study's datasets: rows, classes, vocabulary, lengths."""
     input:
         encoder=EXTRACTION.encoder,
         datasets=EXTRACTION.described,
@@ -145,7 +145,7 @@ judge_claims = JobSpec(
 
 
 rule judge_claims:
-    """Hold what papers say of their methods to the study's own scores; nothing is made for a claim."""
+    """Test the papers' claims against the study's scores; claims add no jobs."""
     input:
         **CLAIMS.reads(),
         code=judge_claims.code,
@@ -174,7 +174,7 @@ draw_figures = JobSpec(
 
 
 rule draw_figures:
-    """All figures of an experiment, or of the extraction study, each with the data that it shows."""
+    """Draw all figures of an experiment, or of the extraction study, each with its data."""
     input:
         unpack(FIGURES.inputs),
         code=draw_figures.code,
@@ -203,7 +203,7 @@ write_report = JobSpec(
 
 
 rule write_report:
-    """The whole study on one page."""
+    """Write the complete study on one page."""
     input:
         **PAGE.reads(),
         tables=collect("<results>/tables/{grid.name}.parquet", grid=STUDY.paper_grids()),

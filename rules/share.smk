@@ -8,7 +8,7 @@ write_model_card = JobSpec(
 
 
 rule write_model_card:
-    """What a model is, what made it, what it scores and how to load it."""
+    """Write a model's card: description, origin, scores, and how to load it."""
     input:
         model="<results>/runs/{run}/seed{seed}/model/record.json",
         scores=lambda w: run(w).scores,
@@ -35,6 +35,6 @@ rule write_model_card:
 
 
 rule model_cards:
-    """Cards of all runs and seeds."""
+    """Write the cards of all runs and seeds."""
     input:
         STUDY.per_run("<results>/runs/{run}/seed{seed}/card/README.md"),

@@ -1,8 +1,8 @@
 """From published encoders and datasets to the forms that the pipeline reads.
 
-Their bytes are pinned in the configuration, so that their location does not matter. These rules run where Snakemake
-runs, as on a login node: no other one needs a network, but those that ask translators and language models. `make fetch`
-runs them alone. The data of mteb's tasks stay in the cache of the Hub's client (HF_HOME).
+Their bytes are pinned in the configuration, so their location does not matter. These rules run where Snakemake runs,
+such as on a login node. Of all others, only those that query translators and language models need a network.
+`make fetch` runs only these rules. The data of mteb's tasks stay in the cache of the Hub's client (HF_HOME).
 """
 
 dataset = lambda w: DATASETS[w.dataset]
@@ -17,11 +17,11 @@ fetch_encoder = JobSpec(
 
 
 rule fetch_encoder:
-    """One published encoder: weights in safetensors, configuration and tokeniser, but no pickles; and its check."""
+    """Fetch and check one published encoder: weights in safetensors, configuration and tokeniser, but no pickles."""
     input:
         code=fetch_encoder.code,
     output:
-        "<results>/encoders/{encoder}/config.json",  # its weights may be in shards
+        "<results>/encoders/{encoder}/config.json",  # weights may be in shards
         record="<results>/encoders/{encoder}/record.json",
     log:
         "<logs>/fetch_encoder/{encoder}.log",
@@ -31,7 +31,7 @@ rule fetch_encoder:
         encoder=name_pattern(blocks_with(SETTINGS.encoders, "fetch")),
     localrule: True
     resources:
-        **job_resources(gigabytes=8, minutes=30),  # its check holds two models of at most 2.5 GB
+        **job_resources(gigabytes=8, minutes=30),  # its check loads two models of at most 2.5 GB
         downloads=1,
     params:
         **fetch_encoder.params,
@@ -50,7 +50,7 @@ read_dataset = JobSpec(
 
 
 rule read_dataset:
-    """One dataset in its form, checked against its contract."""
+    """Read one dataset in its form, and check its contract."""
     input:
         code=read_dataset.code,
     output:
@@ -81,7 +81,7 @@ fetch_tasks = JobSpec(
 
 
 rule fetch_tasks:
-    """Data of mteb's tasks in the cache of the Hub's client, each at the commit that mteb names; a job per suite."""
+    """Download data of mteb's tasks into the cache of the Hub's client, each at mteb's commit; one job per suite."""
     input:
         code=fetch_tasks.code,
     output:

@@ -1,13 +1,13 @@
 """From encoders and corpora to runs.
 
-Unfinished trainings keep their checkpoints in `<folder>.checkpoints` next to the model, which is not an output of any
-rule: a job that is stopped and run again continues from there, and ends with the same bytes.
+Unfinished trainings keep their checkpoints in `<folder>.checkpoints` next to the model, which is no rule's output: a
+job that was stopped continues from there, and ends with the same bytes.
 """
 
-TRAINED = STUDY.trained  # runs that are trained on a corpus; all others take encoders as they are
+TRAINED = STUDY.trained  # runs that are trained on a corpus; all others use finished encoders
 FROZEN = [name for name, one in STUDY.runs.items() if not one.corpus and not one.members]  # of one encoder
 JOINED = [name for name, one in STUDY.runs.items() if not one.corpus and one.members]  # of finished runs
-# run(w).start(w.seed) has the records of the model folders that a run starts from.
+# run(w).start(w.seed) returns the records of the model folders from which a run starts.
 
 
 continue_mlm = JobSpec(
@@ -54,7 +54,7 @@ pool_encoder = JobSpec(
 
 
 rule pool_encoder:
-    """A run without training: a readout is added to its encoder, and perhaps a linear map that is fitted on a text."""
+    """Make a run without training: add a readout to its encoder, and perhaps a linear map that is fitted on a text."""
     input:
         encoder=lambda w: run(w).start(w.seed),
         text=path_if_set("<results>/corpora/{fitted_on}/train.parquet", run),
@@ -87,7 +87,7 @@ join_encoders = JobSpec(
 
 
 rule join_encoders:
-    """A run made from finished runs: the sum of their vectors, or one of them with another readout."""
+    """Make a run from finished runs: the sum of their vectors, or one of them with another readout."""
     input:
         encoder=lambda w: run(w).start(w.seed),
         code=join_encoders.code,
@@ -118,7 +118,7 @@ encode_teacher = JobSpec(
 
 
 rule encode_teacher:
-    """A finished run's vectors of a corpus, for its students; one job per teacher, corpus and seed."""
+    """Encode a corpus with a finished run, for its students; one job per teacher, corpus and seed."""
     input:
         model=lambda w: teacher(w).models(w.seed)[0],
         sentences="<results>/corpora/{corpus}/train.parquet",

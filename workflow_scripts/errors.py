@@ -145,10 +145,12 @@ def unknown(names: str | Iterable[str], defined: Iterable[str], place: str) -> I
 
 
 def advice(name: str, known: Iterable[str]) -> str:
-    """The most similar of the known names, or a list of them if none is similar."""
+    """Return a remedy with the most similar of the known names, or with all of them if none is similar."""
     names = list(known)
     by_lower = {known_name.lower(): known_name for known_name in names}
     if close := difflib.get_close_matches(name.lower(), by_lower, n=1):
         return f"Did you mean {by_lower[close[0]]}?"
-    listed = ", ".join(names[:_MAX_NAMES]) or "none"
-    return f"Known: {listed}{f' and {len(names) - _MAX_NAMES} more' if len(names) > _MAX_NAMES else ''}."
+    if not names:
+        return "None is defined."
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return f"Choose from: {', '.join(names[:_MAX_NAMES])}{more}."

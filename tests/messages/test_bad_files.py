@@ -97,15 +97,15 @@ def test_what_breaks_off_or_is_of_another_kind_is_one_line_and_not_half_a_corpus
     for kind, content in whole.items():
         assert len(loaded(kind, content)) >= 1
         for damaged in (content[:-8], content[: len(content) // 2], b"of another kind", content[40:]):
-            found = r"/\S+: not what reader \w+ reads: .*put a complete copy there"
+            found = r"/\S+: not in the format of reader \w+: .*put a complete copy there"
             with pytest.raises(DataError, match=found):
                 loaded(kind, damaged)
     for kind, content, found in (
-        ("dump", bz2.compress(b"<mediawiki><page>"), r"dump.bz2: not what reader wikipedia_xml reads"),
+        ("dump", bz2.compress(b"<mediawiki><page>"), r"dump.bz2: not in the format of reader wikipedia_xml"),
         (
             "wikitext",
             parquet(tmp_path / "other", words=["x"]),
-            r"train.parquet: not what reader wikitext reads: .*text",
+            r"train.parquet: not in the format of reader wikitext: .*text",
         ),
         ("wikitext", parquet(tmp_path / "null", text=["x", None]), "row 2: text is missing"),
     ):

@@ -144,7 +144,7 @@ MISTAKES = {
     ),
     "a misspelt name of a method, among its settings": (
         put("methods/simcs", {"training": {"max_steps": 5}}),
-        "methods.simcs.module: missing. Write it there, if the name of its block is right.",
+        "methods.simcs.module: missing. Add it, or check the block's name.",
     ),
     "a setting of trainings at the top": (
         put("max_steps", 5),
@@ -168,8 +168,8 @@ MISTAKES = {
     ),
     "an unknown schedule": (
         training_of("simcse", schedule="linaer"),
-        "training.schedule: must be 'linear' or 'constant'; found 'linaer' (linear decays towards rate_at_end, "
-        "which would be reached at step n + 1 of n). Did you mean linear?",
+        "training.schedule: must be 'linear' or 'constant'; found 'linaer' (Schedule of the learning rate; linear decays to rate_at_end, "
+        "which step n + 1 of n would reach). Did you mean linear?",
     ),
     "an unknown module": (
         method_of("simcse", module="simce"),
@@ -185,7 +185,7 @@ MISTAKES = {
     ),
     "another kind of readout with the keys of the first": (
         method_of("simcse", readout={"kind": "mask_token"}),
-        "method.readout.layers: unknown key. Known: kind.",
+        "method.readout.layers: unknown key. Choose from: kind.",
     ),
     "a sweep over a key that is none": (
         run("simcse_s2sent", sweep={"method.readout.block": [1, 2]}),
@@ -193,7 +193,7 @@ MISTAKES = {
     ),
     "a sweep over a setting without its section": (
         run("simcse", sweep={"temperature": [0.05, 0.1]}),
-        "sweep.temperature: not a dotted setting. Begin it with method. or training.",
+        "sweep.temperature: not a dotted setting. Begin it with `method.` or `training.`.",
     ),
     "a sweep with a value out of range": (
         run("simcse", sweep={"method.temperature": [0.05, 2]}),
@@ -209,7 +209,7 @@ MISTAKES = {
     ),
     "a reading of a method without any": (
         run("frozen_cls", reading="paper", corpus=None),
-        "reading: paper is not a reading of methods.frozen_cls. Known: none.",
+        "reading: paper is not a reading of methods.frozen_cls. None is defined.",
     ),
     "a reading with a section that nobody reads": (
         both(put("methods/simcse/readings/odd", {"mehtod": {"dropout": 0.1}}), run("simcse", reading="odd")),
@@ -222,36 +222,36 @@ MISTAKES = {
     # settings that exclude each other
     "neither epochs nor max_steps": (
         training_of("simcse", max_steps=None),
-        "training.epochs: null with max_steps null. Give one of them",
+        "training.epochs: null with max_steps null. Set one of them",
     ),
     "epochs with max_steps by merging an encoder's settings": (
         both(put("encoders/minilm_mlm/training", {"epochs": 1}), run("simcse")),
-        "training.epochs: 1 with max_steps 16. Give one of them",
+        "training.epochs: 1 with max_steps 16. Set one of them",
     ),
     "epochs of masked words where steps stay": (
         put("continue_mlm/training/epochs", 1),
-        "continue_mlm.training.epochs: 1 with max_steps 120. Give one of them",
+        "continue_mlm.training.epochs: 1 with max_steps 120. Set one of them",
     ),
     "epochs of an adapted encoder's own where steps stay": (
         put("encoders/minilm_mlm/adapt/training", {"epochs": 1}),
-        "encoders.minilm_mlm.adapt.training.epochs: 1 with max_steps 120. Give one of them",
+        "encoders.minilm_mlm.adapt.training.epochs: 1 with max_steps 120. Set one of them",
     ),
     "a step in chunks whose discriminator reads the batch again": (
         run("diffcse", overrides={"training": {"epochs": None, "chunk": 8}}),
-        "training.chunk: diffcse's discriminator reads the batch again. Leave it out.",
+        "training.chunk: diffcse's discriminator reads the batch again. Set it to null for this method.",
     ),
     "an adapted encoder's step in chunks": (
         put("continue_mlm/training/chunk", 8),
-        "continue_mlm.training.chunk: 8; no sentence is contrasted with others. "
-        "Leave it out, and lower batch_size.",
+        "continue_mlm.training.chunk: 8, but this training has no contrastive loss. "
+        "Remove `chunk`; to save memory, reduce batch_size.",
     ),
     "masked words on several GPUs": (
         put("continue_mlm/training/gpus", 2),
-        "continue_mlm.training.gpus: 2; processes choose different numbers of tokens. Set it to 1.",
+        "continue_mlm.training.gpus: 2; processes would mask different numbers of tokens. Set it to 1.",
     ),
     "an adaptation that ends by a development set": (
         put("continue_mlm/training/patience", 3),
-        "continue_mlm.training.patience: 3, without a development set. Leave it out.",
+        "continue_mlm.training.patience: 3, but this training has no development set. Remove `patience`.",
     ),
     "a training that ends before its first evaluation": (
         put("training/patience", 0),
@@ -262,7 +262,7 @@ MISTAKES = {
             "encoders/minilm_mlm/adapt/from_scratch",
             {"layers": 6, "width": 128, "heads": 5, "feed_forward": 8},
         ),
-        "encoders.minilm_mlm.adapt.from_scratch.width: 128 is not a multiple of the 5 heads. Make it one.",
+        "encoders.minilm_mlm.adapt.from_scratch.width: 128 is not a multiple of the 5 heads. Set it to 130, for example.",
     ),
     "an interval of a method that is none": (
         both(put("methods/simcse/development", {"every": 0}), run("simcse")),
@@ -270,7 +270,7 @@ MISTAKES = {
     ),
     "a development set of a run's own": (
         run("simcse", overrides={"development": {"dataset": "lee"}}),
-        "development.dataset: unknown key. Known: every, max_tokens.",
+        "development.dataset: unknown key. Choose from: every, max_tokens.",
     ),
     "a GPU for what is measured on processors": (
         put("evaluation/on_gpu", ["cost"]),
@@ -278,11 +278,11 @@ MISTAKES = {
     ),
     "a batch that the GPUs cannot share": (
         training_of("simcse", gpus=3),
-        "training.batch_size: 32 sentences for 3 GPUs. Make it a multiple.",
+        "training.batch_size: 32 is not a multiple of the 3 GPUs. Set it to 33, for example.",
     ),
     "a frozen threshold that learns": (
         method_of("simcse_3r", threshold={"surrogate": "frozen"}),
-        "method.threshold.travel: 0.75 with surrogate frozen. A frozen threshold has 0",
+        "method.threshold.travel: 0.75 with surrogate frozen. Set it to 0.",
     ),
     "a learning threshold that goes nowhere": (
         method_of("simcse_3r", threshold={"travel": 0}),
@@ -290,7 +290,7 @@ MISTAKES = {
     ),
     "exemplars from no pool": (
         method_of("simcse_3r", pool=None),
-        "method.pool: null with subtract exemplars. Give a pool",
+        "method.pool: null with subtract exemplars. Set it to a block",
     ),
     "a pool that nothing reads": (
         method_of("simcse_3r", subtract="own"),
@@ -315,15 +315,15 @@ MISTAKES = {
     ),
     "batch_norm without a squeeze": (
         method_of("simcse_s2sent", readout={"squeeze": "none", "batch_norm": True}),
-        "method.readout.batch_norm: true with squeeze none",
+        "method.readout.batch_norm: true, but BatchNorm is not defined for squeeze none",
     ),
     "a projector of batch_norm at test": (
         run("diffcse", overrides=STEPS | {"method": {"head_at_test": True}}),
-        "method.projector: batch_norm is not part of an embedding.",
+        "method.projector: batch_norm, which cannot be part of an embedding.",
     ),
     "[MASK] without a template": (
         method_of("simcse_s2sent", readout={"pooling": "mask"}),
-        "method.readout.pooling: mask reads [MASK], and the method puts no template around sentences.",
+        "method.readout.pooling: mask reads [MASK], but the method puts sentences into no template.",
     ),
     "[MASK] of a frozen encoder": (
         both(
@@ -358,11 +358,11 @@ MISTAKES = {
     ),
     "SSCL with two layers": (
         method_of("sscl", readout={"layers": [1, 2]}),
-        "method.readout: sscl pools one layer as it pools others.",
+        "method.readout: sscl needs a pooling readout of a single layer.",
     ),
     "cross-attention in every fifth of six layers": (
         twin(SIMCSE, OTHER, cross_every=5),
-        "method.cross_every: 5; the 6 layers of wrong_twin are no multiple of it. Use a divisor, or null.",
+        "method.cross_every: 5; the number of layers of wrong_twin, 6, is no multiple of it. Set it to a divisor of 6, or null.",
     ),
     "more LayerNorms left out than layers": (
         twin(SIMCSE, OTHER, bypassed_layernorms=7),
@@ -371,7 +371,7 @@ MISTAKES = {
     # what a run starts from
     "JTCSE on one encoder": (
         run("jtcse"),
-        "encoder: jtcse joins two different runs; minilm_mlm consists of no runs. Name two in its `runs`.",
+        "encoder: jtcse joins two different runs; minilm_mlm consists of no runs. Choose an encoder with two runs in `runs`.",
     ),
     "JTCSE on one run twice": (
         twin(SIMCSE, SIMCSE),
@@ -380,11 +380,11 @@ MISTAKES = {
     "JTCSE on one run under two names, which checkpoints at other times": (
         twin(SIMCSE, OTHER | {"overrides": {"training": {"checkpoint_minutes": 3}}}),
         "encoder: jtcse joins two different runs; simcse.minilm_mlm.wiki_extract and "
-        "simcse.minilm_mlm.wiki_extract.other differ in nothing that decides a model. Change one in `runs` of wrong_twin.",
+        "simcse.minilm_mlm.wiki_extract.other have the same settings. Change one in `runs` of wrong_twin.",
     ),
     "JTCSE on a run that is not trained": (
         twin(SIMCSE, {"method": "frozen_cls", "encoder": "minilm_mlm"}),
-        "encoder: jtcse joins trained runs; frozen_cls.minilm_mlm trains nothing. Name another in `runs` of wrong_twin.",
+        "encoder: jtcse joins trained runs; frozen_cls.minilm_mlm trains nothing. Replace it in `runs` of wrong_twin.",
     ),
     "JTCSE on encoders of two sizes": (
         both(WIDE, twin(SIMCSE, SIMCSE | {"encoder": "large_one"})),
@@ -396,7 +396,7 @@ MISTAKES = {
     ),
     "an ensemble of no runs": (
         run("ensemble", corpus=None),
-        "encoder: ensemble adds up runs; minilm_mlm consists of none.",
+        "encoder: ensemble adds up runs, but minilm_mlm has none.",
     ),
     "weights for two of three runs": (
         both(
@@ -407,46 +407,49 @@ MISTAKES = {
     ),
     "another readout of two runs": (
         run("pooled_avg", encoder="demo_twin", corpus=None, of_seeds=True),
-        "encoder: repooled pools exactly one run again; demo_twin has 2 runs.",
+        "encoder: repooled needs exactly one run; demo_twin has 2 runs.",
     ),
     "an encoder that starts from itself": (
         put("encoders/circle", {"label": None, "runs": [SIMCSE | {"encoder": "circle"}]}),
         "encoders.circle: it starts from itself",
     ),
-    "SimCSE without a corpus": (run("simcse", corpus=None), "corpus: simcse trains, and no corpus is named."),
+    "SimCSE without a corpus": (
+        run("simcse", corpus=None),
+        "corpus: missing, but simcse trains on a corpus.",
+    ),
     "a frozen encoder with a corpus": (
         run("frozen_cls"),
-        "corpus: frozen trains nothing; wiki_extract is named.",
+        "corpus: wiki_extract, but frozen trains nothing.",
     ),
     "supervised SimCSE on plain sentences": (
         run("supervised_simcse", overrides=STEPS),
-        "corpus: supervised_simcse reads the column positive; wiki_extract has anchor.",
+        "corpus: supervised_simcse reads the column positive, but wiki_extract has only anchor.",
     ),
     "hard negatives of round trips": (
         both(run("supervised_simcse", corpus="wiki_spa", overrides=STEPS), HELD_OUT),
-        "corpus: supervised_simcse reads the column negative; wiki_spa has anchor, positive.",
+        "corpus: supervised_simcse reads the column negative, but wiki_spa has only anchor, positive.",
     ),
     "3R on a method without pairs": (
         both(
             put("methods/odd_3r", study()[0]["methods"]["simcse_3r"] | {"base": "diffcse"}),
             run("odd_3r", overrides=STEPS),
         ),
-        "method.base: diffcse compares no pairs of vectors that could be reduced. Name a block of a contrastive method",
+        "method.base: diffcse compares no pairs of vectors that could be reduced. Set it to a contrastive method",
     ),
     "3R on a method whose vectors are read at a mask": (
         both(
             put("methods/odd_3r", study()[0]["methods"]["simcse_3r"] | {"base": "promptbert"}),
             run("odd_3r", overrides=STEPS),
         ),
-        "method.base: exemplars and words have no template, and promptbert reads its [MASK]. Name a block without",
+        "method.base: exemplars and words have no template, whose [MASK] promptbert reads. Set it to a method without",
     ),
     "distillation without a teacher": (
         run("distil"),
-        "teacher: distil learns the vectors of a teacher, and none is named.",
+        "teacher: missing, but distil learns the vectors of a teacher.",
     ),
     "a teacher that nobody learns from": (
         both(put("encoders/one", {"label": None, "runs": [OTHER]}), run("simcse", teacher="one")),
-        "teacher: simcse learns from no teacher; one is named.",
+        "teacher: one, but simcse has no teacher.",
     ),
     "an encoder that is not defined": (
         run("simcse", encoder="minilm_mml"),
@@ -462,7 +465,7 @@ MISTAKES = {
     ),
     "a seed twice": (
         put("grid/seeds", [1, 2, 1]),
-        "config/experiments/demo.yaml: seeds: 1 is listed twice. Leave one.",
+        "config/experiments/demo.yaml: seeds: 1 is listed twice. Remove one.",
     ),
     "a key of many runs": (
         run(["simcse", "sscl"], encoder=["minilm", "minilm_mlm"], overrides={"method": {"temperature": -1}}),
@@ -470,7 +473,7 @@ MISTAKES = {
     ),
     "a run twice": (
         both(run("simcse"), run("simcse")),
-        "two runs are named simcse.minilm_mlm.wiki_extract.wrong. Leave one out.",
+        "two runs are named simcse.minilm_mlm.wiki_extract.wrong. Remove one.",
     ),
     # columns, figures
     "a suite that is not there, which columns name": (
@@ -483,19 +486,19 @@ MISTAKES = {
     ),
     "a metric that no suite writes": (
         column(metric="spearmann"),
-        "columns.5.metric (wrong): suite lee writes no spearmann of lee. Did you mean spearman?",
+        "columns.5.metric (wrong): spearmann, but suite lee writes no such metric of lee. Did you mean spearman?",
     ),
     "a task that is not in the suite": (
         column(task="le"),
-        "columns.5.task (wrong): le is no task of suite lee. Did you mean lee?",
+        "columns.5.task (wrong): le, which is not a task of suite lee. Did you mean lee?",
     ),
     "an aggregation that nobody writes": (
         column(aggregation="al"),
-        'columns.5.aggregation (wrong): suite lee has no "al" of spearman. Known: "all", "mean"',
+        'columns.5.aggregation (wrong): suite lee has no "al" of spearman. Choose from: "all", "mean"',
     ),
     "a metric of another measure": (
         column(task="lee_space", aggregation="", metric="isoscore"),
-        "suite lee writes no isoscore of lee_space. Known: alignment, uniformity.",
+        "isoscore, but suite lee writes no such metric of lee_space. Choose from: alignment, uniformity.",
     ),
     "a suite that the grid does not ask for": (
         column(suite="sts"),
@@ -503,7 +506,7 @@ MISTAKES = {
     ),
     "one of several tasks that is not in the suite": (
         both(added(**SCORES, tasks=["lee"]), added(**SCORES, tasks={"A": "lee", "B": "le"})),
-        "columns.6.task (B): le is no task of suite lee. Did you mean lee?",
+        "columns.6.task (B): le, which is not a task of suite lee. Did you mean lee?",
     ),
     "a heading among several tasks twice": (
         added(**SCORES, tasks={"A": "lee", "Spearman": "lee"}),
@@ -543,7 +546,7 @@ MISTAKES = {
     ),
     "a plot of a setting that nobody sweeps": (
         put("grid/sweep/plots", [{"setting": "method.temperature", "label": "t"}]),
-        "sweep.plots.0.setting: method.temperature is not defined. Known: none.",
+        "sweep.plots.0.setting: method.temperature is not defined. None is defined.",
     ),
     "a plot of no column": (
         both(
@@ -566,7 +569,7 @@ MISTAKES = {
     ),
     "a baseline with an axis that is none": (
         run("simcse", baseline="frozen_cls.{encodr}"),
-        "baseline frozen_cls.{encodr}: 'encodr' is not an axis; there are method, encoder, corpus, reading, teacher.",
+        "baseline frozen_cls.{encodr}: 'encodr' is not an axis. Choose from: method, encoder, corpus, reading, teacher.",
     ),
     "a time that is not said to be measured": (
         timed_column(measured=False),
@@ -578,7 +581,7 @@ MISTAKES = {
     ),
     "a time of a batch that is not timed": (
         timed_column(aggregation="batch:7"),
-        'columns.5.aggregation (wrong): suite cost has no "batch:7" of latency_ratio. Known: "batch:1", "batch:32".',
+        'columns.5.aggregation (wrong): suite cost has no "batch:7" of latency_ratio. Choose from: "batch:1", "batch:32".',
     ),
     "a headline that is measured": (
         both(timed_column(), put("grid/headline", "wrong")),
@@ -590,11 +593,11 @@ MISTAKES = {
     ),
     "two runs of one name": (
         both(run("simcse"), training_of("simcse", max_steps=3)),
-        "two runs are named simcse.minilm_mlm.wiki_extract.wrong. Give one of them a tag.",
+        "two runs are named simcse.minilm_mlm.wiki_extract.wrong. Add a `tag` to one.",
     ),
     "a plane of a task without positive pairs": (
         put("grid/alignment_uniformity/task", "documents"),
-        "alignment_uniformity.task: documents is not defined. Known: lee_space.",
+        "alignment_uniformity.task: documents is not defined. Choose from: lee_space.",
     ),
     "densities of a task that is not there": (
         put("report/cosine_density/task", "leee"),
@@ -602,24 +605,26 @@ MISTAKES = {
     ),
     "power that chance alone has": (
         put("significance/power", 0.05),
-        "significance.power: 0.05, not above alpha 0.05, which chance alone has. Give it more than 0.05.",
+        "significance.power: 0.05, but a test has at least the power alpha, 0.05, by chance. Set it above 0.05; 0.8 is usual.",
     ),
     "checkpoints that nothing chooses": (
         put("corpora/wiki_extract/dev_sentences", 0),
-        "development.dataset: null, and no sentence of the corpus is held out. Name one, or set "
-        "corpora.wiki_extract.dev_sentences.",
+        "development.dataset: null, but no sentence of the corpus is held out. Set it to a dataset of pairs, or "
+        "corpora.wiki_extract.dev_sentences to 1000",
     ),
     "a column of an aggregation that its suite has not": (
         column(aggregation="all@32"),
-        'aggregation (wrong): suite lee has no "all@32" of spearman. Known: "all", "mean"',
+        'aggregation (wrong): suite lee has no "all@32" of spearman. Choose from: "all", "mean"',
     ),
     "longer sentences of a training than the encoder takes": (
         training_of("simcse", max_tokens=513),
-        RUN.format("simcse") + "training.max_tokens: 513; minilm_mlm takes 512. Set it to 512 or less.",
+        RUN.format("simcse")
+        + "training.max_tokens: 513, but minilm_mlm accepts at most 512 tokens. Set it to 512 or less.",
     ),
     "longer sentences of a development set than the encoder takes": (
         run("simcse", overrides={"development": {"max_tokens": 99999}}),
-        RUN.format("simcse") + "development.max_tokens: 99999; minilm_mlm takes 512. Set it to 512 or less.",
+        RUN.format("simcse")
+        + "development.max_tokens: 99999, but minilm_mlm accepts at most 512 tokens. Set it to 512 or less.",
     ),
     "a seed that no generator takes": (
         put("grid/seeds", [2**32]),
@@ -627,7 +632,7 @@ MISTAKES = {
     ),
     "groups of judgements that do not rise": (
         put("report/cosine_density/edges", [0, 0.5, 0.5, 1]),
-        "report.cosine_density.edges: 0, 0.5, 0.5, 1 do not rise. Sort them, without repeats.",
+        "report.cosine_density.edges: 0, 0.5, 0.5, 1 do not increase. Sort them, without repeats.",
     ),
     "a template without the sentence": (
         put("extraction/templates/t0/text", "means [MASK]."),
@@ -643,7 +648,7 @@ MISTAKES = {
     ),
     "vectors of a layer named twice": (
         put("extraction/blocks/0/layers", ["6+last"]),
-        "extraction.blocks.0.layers (plain): layers 6+last: one layer is named twice. Remove it.",
+        "extraction.blocks.0.layers (plain): layers 6+last: one layer occurs twice. Remove one.",
     ),
     "layers of random vectors": (
         put("extraction/blocks/2/layers", ["last"]),
@@ -672,11 +677,11 @@ MISTAKES = {
     ),
     "a search among scored pairs": (
         put("suites/search/quora_search/datasets", ["lee"]),
-        "suites.search.quora_search.datasets: lee has the form pairs; this key needs labelled. Name another.",
+        "suites.search.quora_search.datasets: lee has the form pairs; this key needs labelled. Choose from: ",
     ),
     "two suites of one name": (
         put("suites/sts/senteval", {"datasets": ["lee"], "max_tokens": 256}),
-        "has that name too. Rename one: tables tell suites apart by name.",
+        "also contains this name. Rename one: tables identify suites by name.",
     ),
     "a method underneath that is not there": (
         put("methods/simcse_3r/base", "simce"),
@@ -696,7 +701,11 @@ MISTAKES = {
     ),
     "seeds of a run behind an encoder that is trained": (
         put("encoders/wrong_twin", {"label": None, "runs": [SIMCSE | {"of_seeds": True}]}),
-        "encoders.wrong_twin.runs.0.of_seeds: true for a frozen run of an encoder that consists of runs",
+        "encoders.wrong_twin.runs.0.of_seeds: true, but only frozen runs of encoders that consist of runs need it",
+    ),
+    "a frozen run of runs without their seeds": (
+        run("ensemble", encoder="demo_twin", corpus=None),
+        "of_seeds: missing, but demo_twin consists of runs, and this run of it is frozen. Set it to true.",
     ),
     "a teacher behind an encoder that is no run": (
         put("encoders/wrong_twin", {"label": None, "runs": [SIMCSE | {"teacher": "minilm"}]}),
@@ -705,7 +714,7 @@ MISTAKES = {
     # data of a form that is not read, and encoders that are no single one
     "a development set of texts with classes": (
         put("development/dataset", "mr"),
-        "development.dataset: mr has the form labelled; this key needs pairs. Name another.",
+        "development.dataset: mr has the form labelled; this key needs pairs. Choose from: ",
     ),
     "an alignment of sentences": (
         put("suites/sts/lee/positives/lee_space/dataset", "wiki_extract"),
@@ -721,25 +730,25 @@ MISTAKES = {
     ),
     "frequencies of pairs": (
         put("extraction/wikitext/dataset", "lee"),
-        "extraction.wikitext.dataset: lee has the form pairs; this key needs sentences. Name another.",
+        "extraction.wikitext.dataset: lee has the form pairs; this key needs sentences. Choose from: ",
     ),
     "averages of pairs": (
         put("extraction/averages/dataset", "lee"),
-        "extraction.averages.dataset: lee has the form pairs; this key needs sentences. Name another.",
+        "extraction.averages.dataset: lee has the form pairs; this key needs sentences. Choose from: ",
     ),
     "vectors without training of runs": (
         put("extraction/encoder", "demo_twin"),
-        "extraction.encoder: demo_twin has the form several runs; this key needs single encoders. Name another.",
+        "extraction.encoder: demo_twin has the form several runs; this key needs single encoders. Choose from: ",
     ),
     "exemplars in the tokens of runs": (
         put("exemplars/wiki1m_300/encoder", "demo_twin"),
-        "exemplars.wiki1m_300.encoder: demo_twin has the form several runs; this key needs single encoders. Name another.",
+        "exemplars.wiki1m_300.encoder: demo_twin has the form several runs; this key needs single encoders. Choose from: ",
     ),
     "an encoder adapted from runs": (
         put(
             "encoders/mine", {"adapt": study()[0]["encoders"]["minilm_mlm"]["adapt"] | {"base": "demo_twin"}}
         ),
-        "encoders.mine.adapt.base: demo_twin has the form several runs; this key needs single encoders. Name another.",
+        "encoders.mine.adapt.base: demo_twin has the form several runs; this key needs single encoders. Choose from: ",
     ),
     # no target without a producer
     "a list of tokens that is not there": (
@@ -780,8 +789,16 @@ MISTAKES = {
             ("measures/STS12/tasks", ["sts112"], ": sts112 is not defined. Did you mean sts12?"),
             ("measures/STS/metrics", ["spearmann"], ": spearmann is not defined. Did you mean spearman?"),
             ("measures/IsoScore/metrics", ["isoscor"], ": isoscor is not defined. Did you mean isoscore?"),
-            ("measures/alignment/aggregation", "all", ': geometry has no "all" of alignment. Known: "".'),
-            ("measures/IsoScore/aggregation", "mean", ': isotropy has no "mean" of isoscore. Known: "".'),
+            (
+                "measures/alignment/aggregation",
+                "all",
+                ': geometry has no "all" of alignment. Choose from: "".',
+            ),
+            (
+                "measures/IsoScore/aggregation",
+                "mean",
+                ': isotropy has no "mean" of isoscore. Choose from: "".',
+            ),
             ("tables/extraction_demo/models", ["BRT"], ": BRT is not defined. Did you mean BERT?"),
             ("tables/extraction_demo/measures", ["STSS"], ": STSS is not defined. Did you mean STS?"),
             (
@@ -795,7 +812,7 @@ MISTAKES = {
                 ".0.postprocessings: non is not defined. Did you mean none?",
             ),
             ("figures/extraction_figure1/x", "IsoScor", ": IsoScor is not defined. Did you mean IsoScore?"),
-            ("figures/extraction_figure1/below", "table4", ": table4 is not defined. Known: "),
+            ("figures/extraction_figure1/below", "table4", ": table4 is not defined. Choose from: "),
             (
                 "figures/extraction_figure4/series/0/weighting",
                 "agv",
@@ -857,7 +874,7 @@ MISTAKES = {
     # bad values
     "a name outside the results": (
         put("name", "../../etc"),
-        "name: must match the pattern ^[a-z0-9_]+$; found '../../etc' (Folder below results",
+        "name: must match the pattern ^[a-z0-9_]+$; found '../../etc' (Name of the study, a folder below results",
     ),
     "a batch in words": (
         put("training/batch_size", "many"),
@@ -874,7 +891,7 @@ MISTAKES = {
     ),
     "an infinite number in a grid": (
         put("grid/columns/0/scale", float("inf")),
-        "config/experiments/demo.yaml: columns.0.scale: must be a finite number; found inf (100 prints",
+        "config/experiments/demo.yaml: columns.0.scale: must be a finite number; found inf (Factor by which scores",
     ),
     "an encoder outside the study": (
         lambda config, _grids: config["encoders"].update({"../x": config["encoders"]["minilm"]}),
@@ -882,11 +899,11 @@ MISTAKES = {
     ),
     "answers outside the study": (
         put("answers", "../answers.sqlite"),
-        r"answers: must match the pattern ^\w[\w.-]*(/\w[\w.-]*)*$; found '../answers.sqlite' (File, below",
+        r"answers: must match the pattern ^\w[\w.-]*(/\w[\w.-]*)*$; found '../answers.sqlite' (File of stored answers",
     ),
     "answers at the root": (
         put("answers", "/tmp/answers.sqlite"),
-        "; found '/tmp/answers.sqlite' (File, below",
+        "; found '/tmp/answers.sqlite' (File of stored answers",
     ),
     "a misspelt key of a reading that no grid uses": (
         put("methods/jtcse/readings/odd", {"method": {"temprature": 0.1}}),
@@ -931,43 +948,43 @@ MISTAKES = {
     ),
     "a range of scores that ends before it begins": (
         put("datasets/lee/contract/score_range", [5, 0]),
-        "datasets.lee.contract.score_range: from 5 to 0. Write the lowest score first, then a higher one.",
+        "datasets.lee.contract.score_range: from 5 to 0. Write the minimum first, then the maximum.",
     ),
     "rows that contradict each other": (
         put("datasets/lee/contract", {"rows": 5, "min_rows": 6}),
-        "datasets.lee.contract.rows: 5, but min_rows is 6. Correct one.",
+        "datasets.lee.contract.rows: 5, but min_rows is 6. Remove `min_rows`: `rows` is exact.",
     ),
     "an experiment that is listed twice": (
         put("experiments", ["demo", "demo"]),
-        "experiments: demo is listed twice. Leave one.",
+        "experiments: demo is listed twice. Remove one.",
     ),
     "a term that is listed twice": (
         put("methods/jtcse/terms", ["nce", "nce"]),
-        "methods.jtcse.terms: nce is listed twice. Leave one.",
+        "methods.jtcse.terms: nce is listed twice. Remove one.",
     ),
     "a term that a run lists twice": (
         method_of("jtcse", terms=["nce", "nce"]),
-        "config/experiments/demo.yaml: runs.4.overrides.method.terms: nce is listed twice. Leave one.",
+        "config/experiments/demo.yaml: runs.4.overrides.method.terms: nce is listed twice. Remove one.",
     ),
     "a column that a mean counts twice": (
         added(heading="wrong", mean_of=["Spearman", "Spearman"], digits=2),
-        "config/experiments/demo.yaml: columns.5.mean_of: Spearman is listed twice. Leave one.",
+        "config/experiments/demo.yaml: columns.5.mean_of: Spearman is listed twice. Remove one.",
     ),
     "a layer that is mapped twice": (
         put("suites/attention/attention/maps/layers", [1, 1]),
-        "suites.attention.attention.maps.layers: 1 is listed twice. Leave one.",
+        "suites.attention.attention.maps.layers: 1 is listed twice. Remove one.",
     ),
     "a cache that is a file": (
         put("cache", str(ROOT / "README.md")),
-        "README.md is not a folder. Name another, such as results/.cache.",
+        "README.md is not a folder. Set it to a folder, such as results/.cache.",
     ),
     "a cache among other things": (
         put("cache", str(ROOT)),
-        "which is no entry of a cache. Name a folder of its own, such as results/.cache.",
+        "which is no entry of a cache. Set it to a folder of its own, such as results/.cache.",
     ),
     "a cache that is the folder of studies": (
         put("cache", "results"),
-        "cache: results is a folder of studies. Name another, such as results/.cache.",
+        "cache: results is a folder of studies. Set it to a folder of its own, such as results/.cache.",
     ),
 }
 
@@ -1012,12 +1029,12 @@ OF_A_FOLDER = {
     "a suite of longer sentences than an encoder takes": (
         MPNET | {"max_position_embeddings": 130},
         run("frozen_cls", encoder="mine", corpus=None),
-        "config/experiments/demo.yaml: suites.sts.lee.max_tokens: 256; mine takes 128. Set it to 128 or less.",
+        "config/experiments/demo.yaml: suites.sts.lee.max_tokens: 256, but mine accepts at most 128 tokens. Set it to 128 or less.",
     ),
     "an extraction study of longer sentences than its encoder takes": (
         MPNET | {"max_position_embeddings": 130},
         put("extraction/encoder", "mine"),
-        "extraction: suites.sts.lee.max_tokens: 256; mine takes 128. Set it to 128 or less.",
+        "extraction: suites.sts.lee.max_tokens: 256, but mine accepts at most 128 tokens. Set it to 128 or less.",
     ),
     "a teacher of longer sentences than it takes": (
         MPNET,
@@ -1026,13 +1043,13 @@ OF_A_FOLDER = {
             put("encoders/one", {"label": None, "runs": [MINE]}),
             run("distil", teacher="one"),
         ),
-        "teacher.max_tokens: 513; one takes 512. Set it to 512 or less.",
+        "teacher.max_tokens: 513, but one accepts at most 512 tokens. Set it to 512 or less.",
     ),
     "JTCSE on encoders that cannot attend across": (
         MPNET,
         twin(MINE, MINE | {"tag": "other", "overrides": {"method": {"dropout": 0.2}}}),
         "encoder: jtcse attends across encoders built as BERT (bert, roberta, xlm-roberta, camembert); "
-        "wrong_twin has one of mpnet. Name others.",
+        "wrong_twin has one of type mpnet. Choose runs on such encoders.",
     ),
 }  # fmt: skip
 
@@ -1085,12 +1102,12 @@ ONE_LOCAL = {"stsb": {
 BERT = ("encoders.bert_base", "encoder bert_base")
 NEEDS = {
     "nothing": ([], None),
-    "a key, once": ([POOL, POOL], "llms.deepseek_v3: pool wiki1m_300 needs it, and environment variable DEEPSEEK_API_KEY"),
+    "a key, once": ([POOL, POOL], "llms.deepseek_v3: pool wiki1m_300 needs it, but environment variable DEEPSEEK_API_KEY"),
     "a key of several jobs": ([POOL, ("llms.deepseek_v3", "pool wiki1m_176")], "llms.deepseek_v3: pool wiki1m_300 and 1 more need it,"),
     "an engine": ([TRIP_MADE], "translators.apertium: corpus wiki_spa needs apertium, which is not installed."),
-    "data": ([TEXT], "datasets.wiki_sentences: no source is there: no data root is set, below which corpus/wiki_sentences.txt.gz would be. Put it there"),
+    "data": ([TEXT], "datasets.wiki_sentences: no source found: no data root is set for corpus/wiki_sentences.txt.gz. Put it there"),
     "what the Hub has": ([("datasets.wiki1m", ""), ("datasets.lee", ""), BERT], None),
-    "a folder on a drive": ([ON_DRIVE, ("encoders.esimcse_bert", "encoder esimcse_bert")], "encoders.consert_bert: no source is there"),
+    "a folder on a drive": ([ON_DRIVE, ("encoders.esimcse_bert", "encoder esimcse_bert")], "encoders.consert_bert: no source found"),
 }  # fmt: skip
 
 
@@ -1127,7 +1144,7 @@ def test_a_hub_that_does_not_answer_is_found_before_any_job(bare, tmp_path):
     bare.setattr("workflow_scripts.graph.source_plans.answers", lambda: False)
     bare.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     (found,) = needs(BERT, ("datasets.lee", "dataset lee"))
-    assert found.startswith("encoders.bert_base: no source is there: no data root is set, below which ")
+    assert found.startswith("encoders.bert_base: no source found: no data root is set for ")
     host = "https://huggingface.co"
     assert (
         f"no network from this machine to {host}, which does not answer. Run make fetch on a machine" in found
@@ -1173,7 +1190,7 @@ FILES = {
     "two mistakes": (
         (OVERLAY, "extraction: {bias_list: brt}\ncache: config\n"),
         [
-            "ConfigError: config/overlay.yaml:2: cache: config holds README.md, which is no entry of a cache.",
+            "ConfigError: config/overlay.yaml:2: cache: config contains README.md, which is no entry of a cache.",
             "\nconfig/overlay.yaml:1: extraction.bias_list: no file resources/tokens/brt.json. Did you mean bert?",
         ],
     ),
@@ -1190,7 +1207,7 @@ FILES = {
     ),
     "an empty grid": (
         (GRID, ""),
-        ["config/experiments/demo.yaml: nothing in it. Write keys with their values."],
+        ["config/experiments/demo.yaml: empty. Write keys with their values."],
     ),
     "a part of the configuration that is no YAML": (
         ("config/methods.yaml", "methods: !new {}\n"),
@@ -1198,7 +1215,9 @@ FILES = {
     ),
     "a grid with the name of the extraction study": (
         ("config/experiments/extraction.yaml", SOUND_GRID),
-        ["ConfigError: config/experiments/extraction.yaml: that name is the extraction study's. Rename"],
+        [
+            "ConfigError: config/experiments/extraction.yaml: this name is reserved for the extraction study. Rename"
+        ],
     ),
     "a grid with the name of a rule": (
         (
@@ -1212,7 +1231,7 @@ FILES = {
     "a grid with the name of a table": (
         ("config/experiments/extraction_demo.yaml", SOUND_GRID, "--config", "experiments=[extraction_demo]"),
         [
-            "config/experiments/extraction_demo.yaml: a table of the extraction study has that name. Rename the file."
+            "config/experiments/extraction_demo.yaml: a table of the extraction study has this name. Rename the file."
         ],
     ),
 }
@@ -1269,6 +1288,6 @@ def test_words_on_the_command_line_are_what_they_are_in_a_file_and_braces_no_wil
     code, printed = plan(tree, "--config", "training={max_steps: seven}")
     assert (
         code == 1
-        and "ConfigError: --config: training.max_steps: must be a whole number; found 'seven' (Optimiser steps; null if"
+        and "ConfigError: --config: training.max_steps: must be a whole number; found 'seven' (Number of optimiser steps; null if"
         in printed
     )

@@ -14,8 +14,8 @@ from workflow_scripts.reporting.records import record_of
 
 STUDY, TABLES = "config/toy.yaml", "results/toy/tables"
 ABOUT = dict.fromkeys(("origin", "licence", "citation"), "toy") | {"url": "not stated", "language": "en"}
-NO_CORPUS = "dataset lost: not there; expected local:lost.txt (sha256 not pinned)"
-NO_ENCODER = "encoder lost: not there; expected local:models/lost"
+NO_CORPUS = "dataset lost: not found; expected local:lost.txt (sha256 not pinned)"
+NO_ENCODER = "encoder lost: not found; expected local:models/lost"
 
 
 def dataset(form: str, path: str, reader: str, role: str, options: dict, **more: object) -> dict:

@@ -88,6 +88,6 @@ def test_a_mistake_in_a_modules_configuration_is_a_line(around):
     code, printed = snakemake(around, "-n")
     assert code == 1
     assert (
-        "config of the module: experimnts+: no earlier file has such a list. Did you mean experiments?"
+        "config of the module: experimnts+: no earlier file contains this list. Did you mean experiments?"
         in printed
     )

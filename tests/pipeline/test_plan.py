@@ -57,7 +57,7 @@ def test_a_target_of_another_study_is_refused_with_the_study_that_was_asked(tmp_
     monkeypatch.chdir(tmp_path)
     note_call("demo", [ROOT / DEMO], {})
     (refused,) = (line for line in preflight(tmp_path, "simcse").stdout.splitlines() if "no rule" in line)
-    assert " The study is that of --configfile " in refused and refused.endswith("config/demo.yaml.")
+    assert " The study is the one of --configfile " in refused and refused.endswith("config/demo.yaml.")
 
 
 def test_a_paper_is_a_target_of_its_tables_and_figures(tmp_path):
@@ -70,7 +70,7 @@ def test_a_paper_is_a_target_of_its_tables_and_figures(tmp_path):
     [
         (
             ("nothing", "--configfile", str(ROOT / DEMO)),
-            "FAIL nothing: no rule makes it. Known: ",
+            "FAIL nothing: no rule makes it. Choose from: ",
         ),
         (
             ("--configfile", "nosuch.yaml"),

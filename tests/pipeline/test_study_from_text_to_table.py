@@ -22,7 +22,7 @@ def test_an_encoder_learns_from_lines_of_text_in_chunks_of_a_batch(tmp_path):
     assert code == 0, printed[-3000:]
     cells = read_table(folder / "results/mine/tables/mine.parquet", TABLE).to_pylist()
     assert (
-        "development.dataset: my_dev chooses checkpoints by 4 pairs at most" in printed
+        "development.dataset: my_dev selects checkpoints, but has at most 4 pairs" in printed
     )  # one is the heading
     assert [row["note"] for row in cells] == [None, "its checkpoint was chosen by 3 pairs"]
     assert [row["seeds"] for row in cells] == [1, 2] and cells[0]["mean"] != cells[1]["mean"]

@@ -1,19 +1,20 @@
-"""Judge answers of translators and language models by what a right one is, and repair damaged characters.
+"""Checks of answers of translators and language models, and repair of damaged characters.
 
-Servers send error pages with status 200, answers to another request, remarks, loops and half sentences. Lists of wrong
-forms never end, so that an answer is compared with what it must be:
+Servers send error pages with status 200, answers to other requests, remarks, loops and half sentences. Since lists of
+wrong forms never end, an answer is compared with the form of a right one:
 
 * A translation is one bare text like its original: characters of writing, no marks around it that the original lacks,
   no further sentence, the same kind of end, no loop, a similar length, in its language (``translation_fault``).
-* A completion is a list of exactly the sentences asked for, and nothing else (``items_in``); each is one plain sentence
+* A completion is a list of exactly the requested sentences (``items_in``); each is one plain sentence
   (``sentence_fault``).
 
-Whether a translation has the meaning of its original is seen when it is translated back (``data.round_trip_checks``).
-A fault is a short reason, the same for all answers with that fault, so that reports can count them.
+A round trip checks whether a translation has the meaning of its original (``trip_fault``,
+``jobs.compare_round_trips``). A fault is a short reason, the same for all answers with this fault, so reports can count
+them.
 
 Languages are detected by py3langid, naive Bayes over byte n-grams for 140 languages. An answer is rejected if the
-probability of its language is below 0.01. Of 907 sentences of Wikipedia translated by Apertium to Spanish and Catalan
-and back, this rejects none; of the same texts passed off as another of these languages it accepts 0.2 to 0.4%, and 9%
+probability of its language is below 0.01. This rejects none of 907 sentences of Wikipedia translated by Apertium to
+Spanish and Catalan and back. Of the same texts passed off as another of these languages it accepts 0.2 to 0.4%, and 9%
 of Spanish ones passed off as Catalan.
 """
 
@@ -31,7 +32,7 @@ from typing import Any
 import ftfy
 from ftfy.badness import is_bad
 
-# A text and its translation differ in length by a factor of 3 at most, and a word or two.
+# A text and its translation differ in length at most by a factor of 3, and a word or two.
 _LENGTH_RATIO = 3
 _LENGTH_SLACK = 20  # bytes
 _MIN_LETTERS = 20  # the language of a shorter text is uncertain
@@ -45,22 +46,22 @@ _CODES = {
     "catalan": "ca", "galician": "gl", "esperanto": "eo", "french": "fr", "german": "de", "dutch": "nl",
     "russian": "ru", "chinese": "zh", "japanese": "ja", "italian": "it", "portuguese": "pt",
 }  # fmt: skip
-"""Engines' names of languages that are not codes of ISO 639-1."""
+"""Codes of ISO 639-1 for languages that engines name differently."""
 
 
 # Characters
 
 _ALPHABETS = frozenset({"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "HEBREW", "ARABIC", "GEORGIAN"})
-"""Scripts of which a word has one: look-alikes of letters are letters of another."""
+"""Scripts that do not mix in a word: look-alikes of letters belong to another script."""
 _SIGNS = frozenset("*_{}[]\\#&@|^~<>=+`•‣◦†‡※")
-"""Marks of markup, lists, tables and code; a translation has those of its original."""
+"""Characters of markup, lists, tables and code; a translation must have those of its original."""
 _WRITING = ("L", "M", "Nd", "Zs", "P", "Sc")
-"""Categories of Unicode of the characters of plain text."""
+"""Unicode categories of the characters of plain text."""
 _ALSO_WRITING = frozenset("\t\n\r°$+ºª\u200c\u200d")
 
 
 def repaired(answer: str, question: str = "") -> str:
-    """An answer with usual damage of its characters undone, unless the question has characters of that kind too.
+    """Return an answer with usual damage of its characters undone, unless the question has such characters too.
 
     HTML entities, also those encoded twice, and text in UTF-8 that was read in another encoding are decoded. Characters
     without a width (directions, soft hyphens, byte order marks) are removed; joiners stay between letters of scripts
@@ -79,19 +80,19 @@ def repaired(answer: str, question: str = "") -> str:
 
 
 def _joins(before: str, letter: str) -> bool:
-    """True for a joiner after a letter of a script in which joiners change the form of letters."""
+    """Return whether a joiner follows a letter of a script in which joiners change the form of letters."""
     return letter in "\u200c\u200d" and _script(before) not in {"", "LATIN", "CYRILLIC", "GREEK", "CJK"}
 
 
 @cache
 def _script(letter: str) -> str:
-    """The script of a letter or mark, by its name in Unicode; empty for other characters."""
+    """Return the script of a letter or mark, by its name in Unicode; empty for other characters."""
     is_letter = unicodedata.category(letter)[0] in "LM"
     return unicodedata.name(letter, "").partition(" ")[0] if is_letter else ""
 
 
 def text_fault(answer: str, question: str) -> str | None:
-    """The fault of an answer as text: invalid Unicode, control characters, or no letter; None if it has none."""
+    """Return the fault of an answer as text (invalid Unicode, control characters, no letter); None if it has none."""
     categories = {unicodedata.category(letter) for letter in set(answer) - {*question, *"\t\n\r"}}
     if categories & {"Cs", "Cc", "Co", "Cn"} or ("\ufffd" in answer and "\ufffd" not in question):
         return "broken characters"  # lone surrogates, controls, private use, unassigned, undecodable bytes
@@ -101,7 +102,7 @@ def text_fault(answer: str, question: str) -> str | None:
 
 
 def character_fault(answer: str, question: str) -> str | None:
-    """The fault of an answer with characters that plain text, or this one's original, lacks; None if it has none."""
+    """Return the fault of an answer with characters that plain text or its original lacks; None if it has none."""
     if fault := text_fault(answer, question):
         return fault
     if is_bad(answer) and not is_bad(question):
@@ -117,7 +118,7 @@ def character_fault(answer: str, question: str) -> str | None:
 
 
 def _cries(text: str) -> int:
-    """The number of question and exclamation marks, which also stand for letters that could not be encoded."""
+    """Return the number of question and exclamation marks, which also replace letters that could not be encoded."""
     marks = unicodedata.normalize("NFKC", text)
     return sum(marks.count(mark) for mark in "?!؟")
 
@@ -136,9 +137,9 @@ _CLOSERS = "\"'”’»›)\\]」』》"
 _END = re.compile(rf"[.!?…。！？।॥؟۔։།။៕·।;]+[{_CLOSERS}\s]*$")
 _DOTS = ("…", "...")
 _NO_ENDS = frozenset({"THAI", "LAO"})
-"""Scripts whose sentences end without a mark."""
+"""Scripts whose sentences end without punctuation."""
 _NEXT = re.compile(rf"(?:[^\W_]{{3,}}[{_CLOSERS}]*\.|[!?…。！？।؟])[{_CLOSERS}]*(?:\s+|(?<=[。！？]))[^\W_]")
-"""The end of a sentence with the beginning of another; abbreviations have fewer letters."""
+"""Pattern of the end of a sentence before the beginning of another; abbreviations have fewer letters."""
 _BRACKETS = re.compile(r"[(（\[【〔]")
 _COLON = re.compile(r"(?<!\d)[:：]|[:：](?!\d)")
 _PAUSE = re.compile(r"[—–;]")  # may become a colon
@@ -148,7 +149,7 @@ _QUOTED = re.compile(r"[\"'“‘„‚«‹「『《].*[\"'”’“‘»›」
 
 
 def shape_fault(answer: str, question: str) -> str | None:
-    """The fault of an answer that has more or less around it than its question: labels, remarks, quotes, a cut end."""
+    """Return the fault of an answer with labels, remarks or quotes that its question lacks, or a cut end; else None."""
     answer, question = answer.strip(), question.strip()
     begins = answer.lstrip(_OPENERS + " ")
     if question[:1].isalnum() and not begins[:1].isalnum():
@@ -176,14 +177,14 @@ def shape_fault(answer: str, question: str) -> str | None:
 
 
 def sentences(text: str) -> int:
-    """The number of sentences of a text, by their ends."""
+    """Return the number of sentences of a text, by their ends."""
     return 1 + sum(not found[0][-1].islower() for found in _NEXT.finditer(text))
 
 
 def is_loop(text: str) -> bool:
-    """True if words, or characters, of a text repeat: a phrase that follows itself, or few distinct n-grams.
+    """Return whether words or characters of a text loop: a repeated phrase, or few distinct n-grams.
 
-    A phrase is in a loop if it comes four times in a row, three times if it has several words, twice if it has five.
+    A phrase loops if it occurs four times in a row, three times if it has several words, twice if it has five.
     """
     words = _words(text)
     for period in range(1, len(words) // 2 + 1):
@@ -202,7 +203,7 @@ def is_loop(text: str) -> bool:
 
 
 def _longest_run(items: Sequence[str], period: int) -> int:
-    """The largest number of consecutive items that are equal to the item one period before."""
+    """Return the maximum number of consecutive items that equal the item one period before."""
     run = longest = 0
     for before, item in zip(items, items[period:], strict=False):
         run = run + 1 if item == before else 0
@@ -217,15 +218,15 @@ _ERROR = re.compile(
     r"|that.s an error|that.s all we know|too many requests|rate limit|quota (?:is |was )?exceeded|mymemory warning",
     re.IGNORECASE,
 )
-"""Messages that translators send in place of a translation now and then: the request is sent again."""
+"""Messages that translators sometimes send instead of a translation; such requests are sent again."""
 
 
 def error_text(answer: str, question: str) -> str | None:
-    """The fault of an answer that is a server's message, which may be temporary; None if it is not.
+    """Return the fault of an answer that is a server's message, which may be temporary; None if it is not.
 
     Args:
         answer: The answer.
-        question: The request's text: the translation of a text about errors may look like an error.
+        question: The text of the request; the translation of a text about errors may look like an error.
     """
     if "<" in answer and "<" not in question:
         return "markup"
@@ -233,12 +234,12 @@ def error_text(answer: str, question: str) -> str | None:
 
 
 def translation_fault(text: str, answer: str, source: str, target: str) -> str | None:
-    """The fault of a translation; None if it is usable.
+    """Return the fault of a translation; None if it is usable.
 
     Args:
         text: The original.
         answer: Its translation.
-        source: Language of the text, as the engine writes it.
+        source: Language of the text, by the engine's code.
         target: Language of the answer.
     """
     if fault := character_fault(answer, text) or error_text(answer, text):
@@ -251,9 +252,7 @@ def translation_fault(text: str, answer: str, source: str, target: str) -> str |
     return f"not in {target}" if not is_in(answer, target) and is_in(text, source) else None
 
 
-_LEFT = (
-    0.3  # of Apertium's round trips through Spanish and Catalan, none of 4,000 has as many words of the pivot
-)
+_LEFT = 0.3  # none of Apertium's 4,000 round trips through Spanish and Catalan has as many words of the pivot
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
@@ -279,7 +278,7 @@ def trip_fault(sentence: str, pivot: str, back: str) -> str | None:
 
 
 def _has_left(text: str, translation: str) -> bool:
-    """True if a translation has a phrase of its original: four words that are no names, and a third of the text."""
+    """Return whether a translation keeps a phrase of its original: four words, no names, and a third of the text."""
     before, after = text.split(), translation.split()
     start, _, size = SequenceMatcher(None, before, after, autojunk=False).find_longest_match()
     common = sum(word[0].islower() for word in before[start : start + size])
@@ -287,7 +286,7 @@ def _has_left(text: str, translation: str) -> bool:
 
 
 def _numbers(text: str) -> Iterator[str]:
-    """The numbers of a text in digits, without separators."""
+    """Yield the numbers of a text in digits, without separators."""
     return (re.sub(r"\D", "", found) for found in _NUMBER.findall(text))
 
 
@@ -296,7 +295,7 @@ def _words(text: str) -> list[str]:
 
 
 def is_in(text: str, language: str) -> bool:
-    """True if a text may be in a language; also for short texts, and languages that the detector does not know."""
+    """Return whether a text may be in a language; true for short texts, and for languages unknown to the detector."""
     name = language.casefold().partition("-")[0]
     code = _CODES.get(name, name)
     if sum(map(str.isalpha, text)) < _MIN_LETTERS or code not in language_detector().labels:
@@ -305,20 +304,20 @@ def is_in(text: str, language: str) -> bool:
 
 
 def likely_language(text: str) -> str:
-    """The most probable language of a text, as a code of ISO 639-1."""
+    """Return the most probable language of a text, as a code of ISO 639-1."""
     return str(language_detector().classify(text)[0])
 
 
 @cache
 def language_detector() -> Any:
-    """The language detector of py3langid; the first call takes half a second."""
+    """Return py3langid's language detector; the first call takes half a second."""
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 
 def repeated(pairs: Iterable[tuple[str, str]]) -> set[str]:
-    """Answers that several different texts got; they must be messages of the server.
+    """Return answers that several different texts share; these must be messages of the server.
 
     Args:
         pairs: Texts and their answers.
@@ -342,22 +341,22 @@ _GOOD_ENDS = {
 _THOUGHT_ENDS = re.compile(
     r"</(?:\w+:)?th(?:ink(?:ing)?|ought)>|\[/THINK\]|<\|end_of_thought\|>|<\|channel\|>final<\|message\|>"
 )
-"""Marks of common models between their thoughts and their answer, which servers may leave in the text."""
+"""Tokens of common models between reasoning and answer, which servers may leave in the text."""
 _TOKENS = re.compile(r"(?:<[|｜][^<>\n]{1,40}[|｜]>|</?s>|<eos>|<end_of_turn>|```)$")
 _FENCE = re.compile(r"^```\w*\n")
 _MARKERS = (re.compile(r"(\d{1,3})[.)]\s+"), re.compile(r"[-*•]\s+()"), re.compile(r"()"))
-"""Marks of the items of a list: numbers, bullets, or none."""
+"""Pattern of the marks of a list's items: numbers, bullets, or none."""
 _PAIRS = (("**", "**"), ('"', '"'), ("“", "”"))
-"""Marks around each item of a list that are taken off."""
+"""Marks around each item of a list that are removed."""
 
 
 def completion_fault(completion: str, finish_reason: str, count: int | None) -> str | None:
-    """The fault of a completion that should be a list of sentences, and nothing else; None if it is.
+    """Return the fault of a completion that should be only a list of sentences; None if it is usable.
 
     Args:
         completion: Text that a model wrote.
-        finish_reason: Why it ended; "unknown" stands for a server that gives no reason.
-        count: Number of sentences that were asked for; None for any text.
+        finish_reason: Reason of its end; "unknown" if the server gives none.
+        count: Number of requested sentences; None for any text.
     """
     if finish_reason in ("content_filter", "refusal"):
         return finish_reason.replace("_", " ")
@@ -374,11 +373,11 @@ def completion_fault(completion: str, finish_reason: str, count: int | None) -> 
 
 
 def items_in(completion: str, count: int) -> list[str] | None:
-    """The items of a list of exactly ``count`` texts, which must be the whole answer; None if it is no such list.
+    """Return the items of a list of exactly ``count`` texts, which must be the complete answer; None if it is not.
 
-    The list is a value of JSON with ``count`` texts, or lines: all with the numbers 1 to ``count``, all with bullets,
-    or all without marks. Lines with marks may follow one that ends with a colon. Around the list, thoughts of common
-    models, a fence of code and tokens of the end are left out.
+    The list is a JSON value with ``count`` texts, or lines: all with the numbers 1 to ``count``, all with bullets, or
+    all without marks. Lines with marks may follow a line that ends with a colon. Reasoning of common models, a code
+    fence and end tokens around the list are removed.
     """
     text = _THOUGHT_ENDS.split(repaired(completion))[-1].strip()
     text = _FENCE.sub("", _TOKENS.sub("", text).rstrip())
@@ -399,7 +398,7 @@ def items_in(completion: str, count: int) -> list[str] | None:
 
 
 def _texts_of_json(text: str) -> list[str] | None:
-    """The texts in a value of JSON, or in its lines: one for each of the objects of a list; None if it is no JSON."""
+    """Return the texts in a JSON value or in JSON lines, one for each object of a list; None if it is no JSON."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -422,7 +421,7 @@ def _mark(line: str) -> str:
 
 
 def _bare(items: list[str]) -> list[str]:
-    """Items without marks around them, if all have the same."""
+    """Return items without the marks around them, if all have the same marks."""
     for begin, end in _PAIRS:
         if all(item.startswith(begin) and item.endswith(end) for item in items):
             return [item[len(begin) : -len(end)] for item in items]
@@ -434,10 +433,10 @@ _BREAK = re.compile(r"[.!?…]\s|[.!?][^\W\d_]{3}")
 
 
 def sentence_fault(text: str) -> str | None:
-    """The fault of a text that should be one plain sentence; None if it is one.
+    """Return the fault of a text that should be one plain sentence; None if it is one.
 
     A plain sentence begins with a capital letter, has only words, numbers and usual punctuation, ends with its only
-    full stop, question or exclamation mark, and repeats no phrase. A colon would follow a label.
+    full stop, question or exclamation mark, and repeats no phrase. Colons are refused because they follow labels.
     """
     if fault := character_fault(text, ""):
         return fault

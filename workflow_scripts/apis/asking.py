@@ -1,14 +1,14 @@
-"""Ask an engine for the answers that the ledger lacks: a server by one process at a time, and none that fails for long.
+"""Requests to engines for the answers that the ledger lacks; only one process at a time queries a server.
 
-An answer in the ledger survives any end of the process. A process that is killed loses the answers in flight, at most
-``workers`` requests; the next process sends them again.
+An answer in the ledger survives any end of the process. A killed process loses the answers in flight, at most
+``workers`` requests; the next process sends these again.
 
 Stored answers are judged again with the current rules whenever they are read.
 
-There are three kinds of failure. A ``Transient`` one (429, 5xx, resets, timeouts) is retried a limited number of times,
-and then ends the job. ``NoAnswer`` concerns a single request: the server refuses it, or sends no answer; then it is
-retried too. An ``ApiError`` affects all further requests (a wrong key, an exhausted quota, a wrong address, a response
-that never ends) and ends the job at once. Messages are without keys.
+There are three kinds of failure. A ``Transient`` one (429, 5xx, resets, timeouts) is retried a limited number of times
+and then ends the job. ``NoAnswer`` concerns a single request: the server refuses it, or sends no answer, which is
+retried, too. An ``ApiError`` affects all further requests (a wrong key, an exhausted quota, a wrong address, a response
+that never ends) and ends the job at once. Messages contain no keys.
 """
 
 import json
@@ -34,11 +34,11 @@ from workflow_scripts.errors import ApiError
 from workflow_scripts.settings.apis import Calls
 
 IN_A_ROW = 5
-"""Requests in a row without a usable answer after which the engine, not the requests, is considered broken."""
-_SUSPICIOUS_ROW = 3  # unusable answers in a row at the end of a job; the next job asks for them again
+"""Consecutive requests without a usable answer after which the engine is considered broken."""
+_SUSPICIOUS_ROW = 3  # consecutive unusable answers at the end of a job; the next job requests them again
 REPEATED = "given to several different sentences"
 _FINAL_REASONS = (REPEATED, "no completion", "broken characters")
-"""Reasons that cannot be checked again from the stored answer alone."""
+"""Reasons that the stored answer is not enough to check again."""
 _QUOTA = re.compile(
     r"insufficient[_ ]quota|quota (is |was )?(exceeded|exhausted)|exceeded your (current )?quota|insufficient balance",
     re.IGNORECASE,
@@ -53,7 +53,7 @@ _SENT_HEADERS = {
 _READ_HEADERS = {"content-type", "date", "location", "retry-after"}
 T = TypeVar("T")
 _keys: set[str] = set()
-"""Keys that this process has read from the environment; they are removed from every message."""
+"""Keys that this process has read from the environment; they are removed from all messages."""
 
 
 class Transient(Exception):  # noqa: N818  (a state of the server)
@@ -68,7 +68,7 @@ class NoAnswer(Exception):  # noqa: N818  (a result of a call)
     """The server refused this call, or sent no answer, such as an error message with status 200."""
 
     def __init__(self, status: Status, reason: str, message: str | None = None) -> None:
-        """``reason`` in a few words, and the server's message."""
+        """Store the reason in a few words, and the server's message."""
         super().__init__(reason)
         self.status = status
         self.reason = redacted(reason)
@@ -76,16 +76,17 @@ class NoAnswer(Exception):  # noqa: N818  (a result of a call)
 
 
 def key_from(variable: str | None, place: str) -> str | None:
-    """The API key from the environment; None for an API without keys.
+    """Return the API key from the environment; None for an API without keys.
 
     Raises:
-        ApiError: if the variable is not set, or has characters that a key cannot have: a client's error might print it.
+        ApiError: if the variable is not set, or contains characters that keys cannot have: a client's error might print
+            it.
     """
     if variable is None:
         return None
     if key := os.environ.get(variable, "").strip():
         if re.search(r"[^!-~]", key):
-            found = "holds a space, a line break or a letter that no key has"
+            found = "contains a space, a line break or a letter that no key has"
             raise ApiError(f"{place}: environment variable {variable} {found}. Copy the key again.")
         _keys.add(key)
         return key
@@ -93,13 +94,13 @@ def key_from(variable: str | None, place: str) -> str | None:
 
 
 def redacted(text: str) -> str:
-    """``text`` on one line, truncated, without markup, keys or look-alikes of keys: servers echo keys in errors."""
+    """Return text on one line, truncated, without markup, keys or look-alikes of keys: servers echo keys in errors."""
     line = " ".join(_TAG.sub(" ", _LOOKS_LIKE_A_KEY.sub("[key]", without_keys(text))).split())
     return line if len(line) <= _MAX_SHOWN else f"{line[:_MAX_SHOWN]}..."
 
 
 def without_keys(text: str) -> str:
-    """``text`` without the keys that this process knows; look-alikes may be words of an answer, and stay."""
+    """Return text without this process's keys; look-alikes may be words of an answer, and stay."""
     for key in _keys:
         for written in (key, quote(key, safe="")):
             text = text.replace(written, "[key]")
@@ -111,7 +112,7 @@ def raise_for_status(status: int, headers: Mapping[str, str], message: str, plac
 
     Args:
         status: HTTP status. A redirection ends the job: it might send the key, or the texts, to another server.
-        headers: Headers of the response; Retry-After is respected, in seconds or as a date.
+        headers: Headers of the response; Retry-After, in seconds or as a date, is respected.
         message: The server's message, redacted.
         place: Block of the configuration, for the error message.
     """
@@ -122,15 +123,15 @@ def raise_for_status(status: int, headers: Mapping[str, str], message: str, plac
     if status < 400:
         to = redacted(headers.get("Location", ""))
         raise ApiError(
-            f"{problem}: redirected to {to}, which is not followed. Write the address that answers."
+            f"{problem}: redirected to {to}, which is not followed. Set the address to the one that answers."
         )
     if status in (404, 405, 410):
-        raise ApiError(f"{problem}. Nothing is served there: correct address and model.")
+        raise ApiError(f"{problem}. The server has no such address or model: check base_url and model.")
     if status in (401, 403):
         raise ApiError(f"{problem}. The key is wrong or missing. Correct its environment variable.")
     if status == 402 or _QUOTA.search(message):
         raise ApiError(
-            f"{problem}. The quota is used up; finished answers are kept. Top it up and run again."
+            f"{problem}. The quota is exhausted. Increase it and run again; finished answers are stored."
         )
     if status in (408, 409, 429) or status >= 500:
         raise Transient(response, _retry_after(headers))
@@ -138,7 +139,7 @@ def raise_for_status(status: int, headers: Mapping[str, str], message: str, plac
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait by the header Retry-After, which has a number of seconds or a date; None without a usable one.
+    """Return the seconds to wait by the header Retry-After, a number of seconds or a date; None without a usable one.
 
     A date is compared with the server's own clock, if its answer has one: this machine's may be wrong.
     """
@@ -150,7 +151,7 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _moment(text: str) -> datetime | None:
-    """The moment of an HTTP date; None if the text is none."""
+    """Return the time of an HTTP date; None if the text is no date."""
     try:
         moment = parsedate_to_datetime(text)
     except ValueError:
@@ -159,25 +160,25 @@ def _moment(text: str) -> datetime | None:
 
 
 def _may_pass(failure: BaseException) -> bool:
-    """True if another attempt may have an answer."""
+    """Return whether another attempt may succeed."""
     return isinstance(failure, Transient) or (isinstance(failure, NoAnswer) and failure.status == "failed")
 
 
 class Client(httpx2.Client):
-    """HTTP client that calls a server as configured: waits its turn, retries, enforces limits of time and size.
+    """An HTTP client that respects a rate, retries, and enforces limits of time and size.
 
-    It follows no redirection. The SDK of a model adds headers from its own environment variables (OPENAI_ORG_ID,
+    The client follows no redirection. A model's SDK adds headers from its own environment variables (OPENAI_ORG_ID,
     OPENAI_CUSTOM_HEADERS); only headers that an API needs are sent.
     """
 
     def __init__(self, calls: Calls, place: str, url: str, ledger: Ledger) -> None:
-        """Prepare; several threads may call.
+        """Prepare the client, which several threads may use.
 
         Args:
             calls: Number of attempts and time limits.
             place: Block of the configuration, for error messages; all its jobs share its rate and daily budget.
             url: Address of the server, for error messages.
-            ledger: Counts requests.
+            ledger: Ledger that counts requests.
         """
         super().__init__(timeout=calls.timeout_seconds, limits=httpx2.Limits(max_connections=None))
         self.attempts = calls.attempts
@@ -188,11 +189,11 @@ class Client(httpx2.Client):
         self._backoff = wait_random_exponential(calls.first_wait_seconds, calls.longest_wait_seconds)
 
     def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
-        """Send a request with the headers that an API needs; returns its complete response.
+        """Return the complete response to a request, sent with the headers that an API needs.
 
         Raises:
-            ApiError: if the response is too long, or does not end in time: a timeout ends only a silence, and a server
-                that sends a byte now and then would be read for ever.
+            ApiError: if the response is too long or does not end in time. A read timeout is not enough: a server that
+                sends a byte now and then would be read for ever.
         """
         headers = {name: value for name, value in request.headers.items() if name in _SENT_HEADERS}
         sent = httpx2.Request(
@@ -220,11 +221,11 @@ class Client(httpx2.Client):
         return response
 
     def call(self, ask: Callable[[], T]) -> T:
-        """Call ``ask`` until it succeeds; returns its value.
+        """Return the value of ``ask``, which is called until it succeeds.
 
         Raises:
             NoAnswer: if the server refuses the request, or the last attempt has no answer.
-            ApiError: if it refuses every request, the last attempt fails, or an answer does not end in time.
+            ApiError: if the server refuses every request, the last attempt fails, or an answer does not end in time.
         """
         attempts = Retrying(
             stop=stop_after_attempt(self.attempts),
@@ -244,7 +245,7 @@ class Client(httpx2.Client):
         time.sleep(self._ledger.turn(self._place, calls.per_second, calls.per_day, calls.workers))
 
     def _failure(self, problem: str) -> ApiError:
-        advice = "Finished answers are kept; run again when the server is back."
+        advice = "Run again when the server is back; finished answers are stored."
         return ApiError(f"{self._place}: {self._address}: {problem}. {advice}")
 
     def _wait(self, state: RetryCallState) -> float:
@@ -252,13 +253,15 @@ class Client(httpx2.Client):
         seconds = failure.retry_after if isinstance(failure, Transient) else None
         longest = self._calls.longest_wait_seconds
         if seconds is not None and seconds > longest:
-            problem = f"the server asks to wait {seconds:.0f} s, longer than longest_wait_seconds {longest:g}"
+            problem = (
+                f"the server requests a wait of {seconds:.0f} s, longer than longest_wait_seconds {longest:g}"
+            )
             raise self._failure(problem) from None
         return self._backoff(state) if seconds is None else seconds
 
 
 class Engine:
-    """A translator or language model: makes requests, sends them, and judges answers.
+    """A translator or language model, which makes requests, sends them, and judges answers.
 
     ``ask`` sends one request at a time by ``answer``; an engine that answers many at once overrides it.
     """
@@ -268,15 +271,15 @@ class Engine:
     calls: Calls
     """Number of concurrent calls of ``ask``, each in its own thread, and time limits of a call."""
     at_once = 1
-    """Requests of one call."""
+    """Number of requests per call."""
     client: Client | None = None
     """HTTP client; None for an engine on this machine."""
 
     def ask(self, requests: Sequence[Request]) -> list[Row]:
-        """Send requests; returns a row for each, in order.
+        """Send requests, and return a row for each, in order.
 
         Raises:
-            ApiError: if the engine cannot be used any more.
+            ApiError: if the engine can no longer be used.
         """
         rows = []
         for request in requests:
@@ -287,15 +290,15 @@ class Engine:
         return rows
 
     def answer(self, request: Request) -> Row:
-        """Send a request; returns its row."""
+        """Send a request, and return its row."""
         raise NotImplementedError
 
     def request(self, text: str) -> Request:
-        """Make the request for ``text``."""
+        """Return the request for a text."""
         raise NotImplementedError
 
     def fault(self, row: Row) -> str | None:
-        """The fault of a row's answer by the current rules; None if it is usable."""
+        """Return the fault of a row's answer by the current rules; None if it is usable."""
         raise NotImplementedError
 
     def row(
@@ -306,16 +309,16 @@ class Engine:
         cost_usd: float | None = None,
         fault: str | None = None,
     ) -> Row:
-        """The row of an answer without keys, judged; rejected if there is a ``fault`` already."""
+        """Return the judged row of an answer, without keys; rejected if a ``fault`` is given."""
         fault = fault or text_fault(answer, request.text)
-        # Escapes lone surrogates, which UTF-8 cannot hold.
+        # Escapes lone surrogates, which UTF-8 cannot encode.
         text = without_keys(answer).encode("utf-8", "backslashreplace").decode()
         status: Status = "rejected" if fault else "usable"
         attributes = json.dumps(noted, sort_keys=True)
         return self.judge(Row(request, text, status, fault or "", "", cost_usd, attributes))
 
     def judge(self, row: Row) -> Row:
-        """A row with its status by the current rules and its answer unchanged."""
+        """Return a row with its status by the current rules and its answer unchanged."""
         if row.answer is None or row.status not in ("usable", "rejected") or row.reason in _FINAL_REASONS:
             return row
         fault = self.fault(row)
@@ -323,20 +326,20 @@ class Engine:
 
 
 class Watch:
-    """Counts unusable answers of all requests of a job, to stop if the engine is broken."""
+    """A counter of unusable answers of a job, which stops the job if the engine is broken."""
 
     def __init__(self, place: str, max_unanswered: int) -> None:
-        """Stop when more requests than ``max_unanswered`` have no usable answer, stored rows included."""
+        """Set the limit: more than ``max_unanswered`` requests without a usable answer, stored rows included."""
         self._place = place
         self._max_unanswered = max_unanswered
         self._unanswered = 0
         self.unusable: list[Row] = []
         """Rows since the last usable answer."""
         self.engine_works = False
-        """True if the last answer was usable; until then, one call is sent at a time."""
+        """Whether the last answer was usable; if not, only one call is sent at a time."""
 
     def count_stored(self, rows: Iterable[Row]) -> None:
-        """Count rows that were in the ledger."""
+        """Count rows from the ledger."""
         self._unanswered += sum(row.status != "usable" for row in rows)
 
     def count_new(self, rows: Sequence[Row]) -> None:
@@ -357,7 +360,8 @@ class Watch:
             answer = redacted(last.answer or "")
             problem += f"; the last was {last.status}, {last.reason}{f': {answer!r}' if answer else ''}"
         raise ApiError(
-            f"{self._place}: {problem}. Usable answers are kept; docs/provenance.md lists the others."
+            f"{self._place}: {problem}. Usable answers are stored; docs/provenance.md explains how to "
+            "list the others."
         )
 
 
@@ -368,14 +372,14 @@ def collect_answers(
     watch: Watch,
     tell: Callable[[int], None] = lambda count: None,
 ) -> dict[bytes, Row]:
-    """A row for every request, by key; requests that are not in the ledger, or failed before, are sent.
+    """Return a row for every request, by key; requests that are not in the ledger, or failed before, are sent.
 
     Args:
-        requests: Equal ones are sent once.
+        requests: Requests; equal ones are sent once.
         ledger: Stored rows; if it is read-only, only these are used.
-        engine: The engine to ask.
-        watch: Counts unusable answers.
-        tell: Called with the number of requests that have been answered.
+        engine: The engine to query.
+        watch: Counter of unusable answers.
+        tell: Function called with the number of answered requests.
 
     Raises:
         ApiError: if the engine is at fault, or the ledger is read-only and rows are missing.
@@ -393,8 +397,8 @@ def collect_answers(
     watch.check()
     tell(len(rows))
     if missing:
-        language_detector()  # loading takes half a second, in which the first answer would not be saved
-        # An engine on this machine is asked by many jobs at a time; what two of them ask costs nothing.
+        language_detector()  # loading takes half a second, during which the first answer would not be saved
+        # Many jobs may query a local engine at a time; duplicate requests cost nothing.
         alone = ledger.asking(missing[0].engine, engine.place) if engine.client else nullcontext()
         with alone:
             rows |= _ask_all(missing, ledger, engine, watch, tell)
@@ -404,7 +408,7 @@ def collect_answers(
 def _ask_all(
     requests: Sequence[Request], ledger: Ledger, engine: Engine, watch: Watch, tell: Callable[[int], None]
 ) -> dict[bytes, Row]:
-    """Ask for rows that are not in the ledger, with concurrent calls; no other process asks this engine."""
+    """Return rows that are not in the ledger, by concurrent calls; no other process queries this engine."""
     answered: dict[bytes, Row] = {}
     in_flight: set[Future[list[Row]]] = set()
 
@@ -417,7 +421,7 @@ def _ask_all(
     note([row for row in ledger.find(requests).values() if row.is_final])
     waiting = deque(request for request in requests if request.key not in answered)
     try:
-        # The pool's end waits for answers in flight, which are paid.
+        # The end of the pool waits for answers in flight, which are paid.
         with ThreadPoolExecutor(engine.calls.workers) as pool:
             while waiting or in_flight:
                 while waiting and len(in_flight) < (engine.calls.workers if watch.engine_works else 1):

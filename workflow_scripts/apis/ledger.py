@@ -1,33 +1,31 @@
 """The ledger of answers: every request to a translator or language model in plain text, its answer, status and date.
 
-Answers cost money or hours, and a job that fails loses its outputs. Therefore answers are no rule's output: they are in
-one SQLite file that several jobs may use at once. A row is a request (engine, model, languages, text, the settings that
-decide the answer), its answer and its status:
+Answers cost money or hours, and a failed job loses its outputs. Therefore answers are no rule's output, but are stored
+in one SQLite file that several jobs may use at once. A row is a request (engine, model, languages, text, the settings
+that determine the answer), its answer and its status:
 
-    usable    an answer that passed all checks (``apis.answer_checks``)
-    rejected  an answer that failed one; the reason says which
-    refused   the server will not answer this request
-    failed    the server sent no answer, or an error instead
+    usable an answer that passed all checks (``apis.answer_checks``) rejected an answer that failed a check, which is
+    its reason refused the server will not answer this request failed the server sent no answer, or an error
 
 The first three are final; the next job sends failed requests again. The server's address and the client are attributes
-of a row and decide nothing.
+of a row and do not identify it.
 
-A new ledger is written whole under another name and then linked to its own, so an existing file that is empty, or has
-other tables, is never a new one: it is refused. The ledger and its locks have the permissions of their folder: in a
-folder that a group may write, all users of the group share them.
+A new ledger is written completely under another name and then linked to its own. An existing file that is empty, or has
+other tables, is therefore never a new ledger and is refused. The ledger and its locks have the permissions of their
+folder: in a folder that a group may write, all users of the group share them.
 
-A process that asks an engine holds the lock of a file beside the ledger, so that no two processes pay for a request;
-the kernel releases it however the process ends. Rates and daily budgets of providers are in the ledger, so that all
-jobs share them.
+A process that queries an engine locks a file next to the ledger, so no two processes pay for a request. The kernel
+releases the lock however the process ends. Rates and daily budgets of providers are stored in the ledger and shared by
+all jobs.
 
-Each row has a checksum of all its columns. If damage hid a row, its request would be sent, and paid, again unnoticed;
-so a process checks the integrity of the whole file once before it treats a row as missing.
+Each row has a checksum of all its columns. If damage hid a row, its request would be sent and paid again without
+notice. Therefore a process checks the integrity of the complete file once before it treats a row as missing.
 
-The file has a rollback journal, which exists only during a transaction of a few milliseconds: at other times there is
-one file, which may be copied, moved, and read on read-only media. SQLite's write-ahead log leaves two more files,
+The file has a rollback journal, which exists only during a transaction of a few milliseconds. At other times the ledger
+is one file, which may be copied, moved, and read on read-only media. SQLite's write-ahead log leaves two more files,
 without which answers are missing, and does not work across machines. A rollback journal does if the file system has
 POSIX locks (NFS 4, Lustre with ``flock``, GPFS); it was tested with processes on one machine. On a file system without
-locks, let one machine ask at a time.
+locks, use one machine at a time.
 """
 
 import fcntl
@@ -67,21 +65,21 @@ _BUSY_SECONDS = 120  # longest wait for another writer's transaction, which take
 
 
 class Request(NamedTuple):
-    """Everything that decides an answer."""
+    """A request: everything that determines its answer."""
 
     engine: str
     model: str
-    """Name of a language model, or hash of a rule-based engine's data; empty if the engine names neither."""
+    """Name of a language model, or hash of a rule-based engine's data; empty if the engine has neither."""
     source: str
     target: str
-    """Languages as the engine writes them; empty for a prompt."""
+    """Languages by the engine's codes; empty for a prompt."""
     text: str
     settings: str = "{}"
     """Further settings, as JSON with sorted keys."""
 
     @property
     def key(self) -> bytes:
-        """Hash of the whole request."""
+        """Return the hash of the complete request."""
         return hashlib.sha256(json.dumps(self).encode()).digest()
 
 
@@ -96,16 +94,16 @@ class Row(NamedTuple):
     """Time of the answer (UTC, to the second); ``save`` fills it in."""
     cost_usd: float | None = None
     attributes: str = "{}"
-    """Further facts as JSON: address of the server, model that answered, tokens."""
+    """Further facts, as JSON: address of the server, model that answered, tokens."""
 
     @property
     def is_final(self) -> bool:
-        """False if the request is to be sent again."""
+        """Return whether the answer is final; if not, the next job sends the request again."""
         return self.status != "failed"
 
     @property
     def noted(self) -> dict[str, Any]:
-        """The attributes of the row, parsed."""
+        """Return the parsed attributes of the row."""
         return dict(json.loads(self.attributes))
 
 
@@ -114,7 +112,7 @@ _COLUMNS = ", ".join(["key", *Request._fields, *Row._fields[1:], "checksum"])
 
 
 def now() -> str:
-    """The current time (UTC, to the second) in the ledger's format."""
+    """Return the current time (UTC, to the second) in the ledger's format."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -124,7 +122,7 @@ def _packed(row: Row) -> tuple[Any, ...]:
 
 
 def _unpacked(packed: Sequence[Any]) -> Row | None:
-    """The row in a line of the table; None if its checksum is wrong."""
+    """Return the row in a line of the table; None if its checksum is wrong."""
     row = Row(Request(*packed[1:7]), *packed[7:13])
     try:
         return row if _packed(row) == tuple(packed) else None
@@ -133,7 +131,7 @@ def _unpacked(packed: Sequence[Any]) -> Row | None:
 
 
 def _create(path: Path) -> None:
-    """Write a ledger without answers at ``path``, unless another process does so first."""
+    """Write an empty ledger at ``path``, unless another process does so first."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(handle)
     new = Path(name)
@@ -152,22 +150,22 @@ def _create(path: Path) -> None:
 
 
 def _share(file: Path, folder: Path) -> None:
-    """Let those read and write a new file who may read and write its folder, whatever this process's umask."""
+    """Give a new file the permissions of its folder, whatever this process's umask."""
     owner = folder.stat()
-    is_sticky = owner.st_mode & stat.S_ISVTX  # as /tmp, where files are their owner's
-    with suppress(PermissionError):  # of a user who is not in the folder's group
+    is_sticky = owner.st_mode & stat.S_ISVTX  # such as /tmp, whose files belong to their owners
+    with suppress(PermissionError):  # for a user outside the folder's group
         os.chown(file, -1, owner.st_gid)
     file.chmod(owner.st_mode & (0o644 if is_sticky else 0o666))
 
 
 def _open_lock(path: Path) -> IO[bytes]:
-    """Open a file to be locked; create it if it is missing."""
+    """Return an open file for locking, which is created if it is missing."""
     with suppress(FileExistsError):
         path.touch(exist_ok=False)
         _share(path, path.parent)
     try:
         return path.open("r+b")
-    except PermissionError:  # another user's: reading is enough for a lock, except over NFS
+    except PermissionError:  # of another user: reading is enough for a lock, except over NFS
         return path.open("rb")
 
 
@@ -175,9 +173,10 @@ class Ledger(AbstractContextManager["Ledger"]):
     """An open ledger; its methods are thread-safe."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        """Open the ledger at ``path`` or create it.
+        """Open the ledger at ``path``, or create it.
 
-        It is read-only if ``read_only`` is set, or this user may not write the file or, for its journal, the folder.
+        The ledger is read-only if ``read_only`` is set, or if this user may not write the file or, for its journal, the
+        folder.
 
         Raises:
             DataError: if the file is not a ledger, is damaged, or cannot be used by this user.
@@ -191,8 +190,8 @@ class Ledger(AbstractContextManager["Ledger"]):
         locked = [place for place in (path, path.parent) if not os.access(place, os.W_OK)]
         self.read_only = read_only or bool(locked)
         self.why_read_only = "the study is offline. Run it once with offline: false."
-        for place in [] if read_only else locked[:1]:
-            self.why_read_only = f"this user may not write {place}. Allow it: {_ALLOW} {path.parent}"
+        if locked and not read_only:
+            self.why_read_only = f"this user may not write {locked[0]}. Allow it with: {_ALLOW} {path.parent}"
         mode = "ro" if self.read_only else "rw"
         with self._reading():
             self._database = sqlite3.connect(
@@ -202,12 +201,12 @@ class Ledger(AbstractContextManager["Ledger"]):
             (version,) = self._database.execute("PRAGMA user_version").fetchone()
         if version != _VERSION:
             found = "empty" if path.stat().st_size == 0 else "another database"
-            advice = "Restore a copy of your answers, or delete the file to begin a new ledger"
+            advice = "Restore a copy of your answers, or delete the file to start a new ledger"
             raise DataError(f"{path}: {found}, not a ledger of answers. {advice}.")
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """One transaction that excludes other writers and is rolled back on an error."""
+        """Run one transaction that excludes other writers and is rolled back on an error."""
         with self._reading(), self._database:
             self._database.execute("BEGIN IMMEDIATE")
             yield
@@ -229,7 +228,7 @@ class Ledger(AbstractContextManager["Ledger"]):
     # Reading
 
     def find(self, requests: Sequence[Request]) -> dict[bytes, Row]:
-        """Stored rows of ``requests``, by key.
+        """Return the stored rows of requests, by key.
 
         Raises:
             DataError: if one of them is damaged, or if one is missing and any part of the file is damaged.
@@ -249,7 +248,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         return rows
 
     def _check_pages(self) -> None:
-        """Read the whole file and compare its indices with its tables.
+        """Read the complete file and compare its indices with its tables.
 
         Raises:
             DataError: if SQLite finds damage.
@@ -264,12 +263,12 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     @contextmanager
     def asking(self, engine: str, place: str) -> Iterator[None]:
-        """Hold the lock of an engine; if another process holds it, say so for the block ``place``, and wait."""
+        """Hold the lock of an engine; if another process holds it, print a line for the block ``place``, and wait."""
         with _open_lock(Path(f"{self.path}.{engine}.lock")) as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                print(f"{place}: waiting for another job, which asks this engine", file=sys.stderr)  # noqa: T201
+                print(f"{place}: waiting for another job that queries this engine", file=sys.stderr)  # noqa: T201
                 fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
@@ -277,7 +276,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         """Write rows, all or none.
 
         Returns:
-            The rows, with the current time in those that had none.
+            The rows; those without a time have the current one.
         """
         dated = [row if row.asked_at else row._replace(asked_at=now()) for row in rows]
         values = ", ".join("?" * (_COLUMNS.count(",") + 1))
@@ -288,14 +287,14 @@ class Ledger(AbstractContextManager["Ledger"]):
         return dated
 
     def turn(self, provider: str, per_second: float | None, per_day: int | None, waiting: int) -> float:
-        """Count one request to a provider; returns the seconds to wait before it is sent.
+        """Count one request to a provider, and return the seconds to wait before it is sent.
 
         Args:
             provider: Block of the configuration.
             per_second: Maximum rate of its requests, or None.
             per_day: Maximum number of its requests in a day (UTC), or None.
             waiting: Maximum number of requests that wait at the same time. Longer waits can only come from a clock that
-                was ahead when an earlier request was counted, and are cut.
+                was ahead when an earlier request was counted, and are truncated.
 
         Raises:
             ApiError: if the provider's requests of this day (UTC) are used up.
@@ -308,8 +307,8 @@ class Ledger(AbstractContextManager["Ledger"]):
             free_at, day, sent = self._database.execute(query, (provider,)).fetchone() or (0.0, today, 0)
             sent = sent if day == today else 0
             if per_day is not None and sent >= per_day:
-                problem = f"the {per_day} requests a day of per_day are sent (day {today} UTC)"
-                advice = "Finished answers are kept; run again tomorrow, or raise per_day."
+                problem = f"the limit per_day of {per_day} requests is reached (day {today} UTC)"
+                advice = "Run again tomorrow, or increase per_day; finished answers are stored."
                 raise ApiError(f"{provider}: {problem}. {advice}")
             longest = waiting / per_second if per_second else 0
             begins = max(moment, min(free_at, moment + longest))

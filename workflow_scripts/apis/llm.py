@@ -22,7 +22,7 @@ _LIST = {
     "additionalProperties": False,
 }
 _SCHEMA = {"type": "json_schema", "json_schema": {"name": "sentences", "strict": True, "schema": _LIST}}
-"""The parameter that asks for a list of sentences as JSON. Their number is not in it: some servers refuse limits."""
+"""Parameter that requests a list of sentences as JSON, without their number: some servers refuse limits."""
 
 
 class Llm(Engine):
@@ -34,43 +34,43 @@ class Llm(Engine):
         Args:
             block: One block of ``llms``.
             place: Its name, for messages; requests of all its jobs are counted together.
-            ledger: Counts requests.
-            sentences: Number of sentences that each completion must have, and nothing else; None for any text.
+            ledger: Ledger that counts requests.
+            sentences: Number of sentences of which each completion must consist; None for any text.
         """
         self._block = block
         self._sentences = sentences
         self.asks_json = sentences is not None and block.response_format == "json_schema"
-        """True while JSON by a schema is asked for."""
+        """Whether JSON by a schema is requested."""
         self.place = place
         self.model = block.model
         self.calls = block.calls
         self.client: Client = Client(block.calls, place, block.base_url, ledger)
 
     def request(self, prompt: str) -> Request:
-        """The request for the completion of ``prompt``."""
+        """Return the request for the completion of a prompt."""
         deciding = self._block.model_dump(include={"temperature", "seed", "max_completion_tokens"})
         if self.asks_json:
             deciding["response_format"] = _SCHEMA
         return Request("openai", self.model, "", "", prompt, json.dumps(deciding, sort_keys=True))
 
     def fault(self, row: Row) -> str | None:
-        """The fault of a completion as a whole; None if it is usable."""
+        """Return the fault of a completion as a whole; None if it is usable."""
         # Earlier versions stored reasons as servers sent them, such as numbers.
         finish_reason = str(row.noted.get("finish_reason", "unknown"))
         return completion_fault(row.answer or "", finish_reason, self._sentences)
 
     def answer(self, request: Request) -> Row:
-        """Complete the prompt of a request; returns its row."""
+        """Return the row of a request with the completion of its prompt."""
         block, complete = self._block, self._call(request)
         text, noted, fault = self.client.call(lambda: _read(complete()))
         if block.answers_as is not None and not fault and noted["model"] not in block.answers_as:
-            problem = f"asked '{block.model}', answered by '{noted['model']}'"
+            problem = f"'{noted['model']}' has answered instead of '{block.model}'"
             raise ApiError(f"{self.place}: {problem}. Add it to answers_as, or correct base_url and model.")
         cost = _cost(noted["prompt_tokens"], noted["completion_tokens"], block.price)
         return self.row(request, text, noted | {"endpoint": block.base_url}, cost, fault)
 
     def _call(self, request: Request) -> Callable[[], Any]:
-        """A call of the server, which returns the SDK's raw response."""
+        """Return a function that calls the server and returns the SDK's raw response."""
         from openai import OpenAI, omit  # takes a second
 
         block = self._block
@@ -94,7 +94,7 @@ class Llm(Engine):
 
 
 def _read(response: Any) -> tuple[str, dict[str, Any], str | None]:
-    """The completion in a response; servers that call themselves compatible differ in its form.
+    """Return the completion in a response, whose form differs between compatible servers.
 
     Args:
         response: The SDK's raw response.
@@ -104,7 +104,7 @@ def _read(response: Any) -> tuple[str, dict[str, Any], str | None]:
         reason why a response that may cost money contains no text.
 
     Raises:
-        NoAnswer: if it is a page or an error message, without an answer of the model.
+        NoAnswer: if the response is a page or an error message, without an answer of the model.
     """
     body = response.text
     if not body.lstrip().startswith("{"):
@@ -137,7 +137,7 @@ def _noted(model: object, usage: object) -> dict[str, Any]:
 
 
 def _cost(prompt_tokens: int | None, completion_tokens: int | None, price: Price | None) -> float | None:
-    """US dollars of a completion; None if the price, or a number of tokens, is unknown."""
+    """Return the cost of a completion in US dollars; None if the price or a number of tokens is unknown."""
     if price is None or prompt_tokens is None or completion_tokens is None:
         return None
     dollars = prompt_tokens * price.input_usd_per_million + completion_tokens * price.output_usd_per_million
@@ -145,16 +145,17 @@ def _cost(prompt_tokens: int | None, completion_tokens: int | None, price: Price
 
 
 def usage_by_model(rows: Iterable[Row]) -> pd.DataFrame:
-    """Tokens and cost of all calls behind one artefact, by model (columns of ``columns.USAGE``).
+    """Return tokens and cost of all calls for one artefact, by model (columns of ``columns.USAGE``).
 
-    A stored answer counts like a new one; a number that any call lacks is unknown, not 0.
+    Stored answers count like new ones; a number that any call lacks is unknown, not 0.
     """
     numbers = ["prompt_tokens", "completion_tokens", "cost_usd"]
+    # Only usable and rejected rows cost anything.
     paid = pd.DataFrame(
         [
             row.noted | {"cost_usd": row.cost_usd, "day": row.asked_at[:10]}
             for row in rows
-            if row.status in ("usable", "rejected")  # other rows cost nothing
+            if row.status in ("usable", "rejected")
         ],
         columns=["model", *numbers, "day"],
     ).astype(dict.fromkeys(numbers, float))

@@ -1,6 +1,6 @@
 """Translators with a common interface: Apertium on this machine, Google and LibreTranslate on servers.
 
-Google and LibreTranslate are called by the classes of deep_translator, through the client of ``asking``.
+The classes of deep_translator call Google and LibreTranslate, through the client of ``asking``.
 """
 
 import hashlib
@@ -43,40 +43,40 @@ from workflow_scripts.settings.apis import (
 
 
 class Direction(NamedTuple):
-    """Source and target language of a translation, and the block that asks for it."""
+    """Source and target language of a translation, and the block of its translator."""
 
     place: str
     """Block of the configuration, for messages; requests of all its jobs are counted together."""
     source: str
-    """Language to translate from, as the engine writes it."""
+    """Language to translate from, by the engine's code."""
     target: str
-    """Language to translate into."""
+    """Language to translate into, by the engine's code."""
 
     @property
     def back(self) -> "Direction":
-        """The opposite direction."""
+        """Return the opposite direction."""
         return Direction(self.place, self.target, self.source)
 
 
 class Translator(Engine):
-    """One engine and one direction."""
+    """A translator: one engine and one direction."""
 
     name = ""
     """Name of the engine in requests."""
     model = ""
-    """Hash of the engine's data, which decide an answer; empty if it names none."""
+    """Hash of the engine's data, which determine answers; empty if they are unknown."""
 
     def __init__(self, direction: Direction) -> None:
         self.direction = direction
         self.place = direction.place
 
     def request(self, text: str) -> Request:
-        """The request for the translation of ``text``."""
+        """Return the request for the translation of a text."""
         _, source, target = self.direction
         return Request(self.name, self.model, source, target, text)
 
     def fault(self, row: Row) -> str | None:
-        """The fault of a translation; None if it is usable."""
+        """Return the fault of a translation; None if it is usable."""
         _, _, source, target, text, _ = row.request
         return translation_fault(text, row.answer or "", source, target)
 
@@ -86,12 +86,12 @@ def make_translator(
     direction: Direction,
     ledger: Ledger,
 ) -> Translator:
-    """The translator that a block of the configuration describes.
+    """Return the translator of a block of the configuration.
 
     Args:
         block: One block of ``translators``.
         direction: The languages, and the block's name.
-        ledger: Counts requests.
+        ledger: Ledger that counts requests.
 
     Raises:
         ApiError: if the engine or the languages are missing.
@@ -116,17 +116,16 @@ _FLUSHES = re.compile(r"^((?:lt|apertium|cg|lsx|lrx|rtx|hfst)-\S+)")
 class Apertium(Translator):
     """The programs of one of Apertium's modes, run on batches of sentences that do not influence each other.
 
-    The command ``apertium`` gives all lines to its programs as one text. While its statistical tagger works, it adds
-    kinds of ambiguity to its model that it was not trained on: in another order, ten of 1,000 sentences are translated
-    differently, even if null characters separate them. Therefore null characters, which reset all other programs,
-    separate the sentences of a batch, and the tagger is started for each sentence: 170 sentences a second and
-    direction, instead of 1,100.
+    The command ``apertium`` passes all lines to its programs as one text. Its statistical tagger adds untrained kinds
+    of ambiguity to its model while it runs: in another order, ten of 1,000 sentences are translated differently, even
+    if null characters separate them. Therefore null characters, which reset all other programs, separate the sentences
+    of a batch, and the tagger is started for each sentence: 170 sentences a second and direction, instead of 1,100.
     """
 
     name = "apertium"
 
     def __init__(self, block: ApertiumBlock, direction: Direction, _ledger: Ledger) -> None:
-        """Arguments as in ``make_translator``."""
+        """Prepare the translator; the arguments are those of ``make_translator``."""
         super().__init__(direction)
         self._pair = f"{direction.source}-{direction.target}"
         self.at_once = block.batch_sentences
@@ -152,12 +151,12 @@ class Apertium(Translator):
         self.model = hashlib.sha256(mode.encode() + rules).hexdigest()[:16]
 
     def ask(self, requests: Sequence[Request]) -> list[Row]:
-        """Translate with white space normalised: a dropped pronoun leaves a space before its verb."""
+        """Return translations with normalised white space: a dropped pronoun leaves a space before its verb."""
         lines = (" ".join(request.text.replace("\0", " ").split()) for request in requests)
         texts = self._run("".join(f"{_MARKS.sub(_ESCAPE, line)}{_END}\0" for line in lines)).split("\0")
         texts, rest = texts[: len(requests)], texts[len(requests) :]  # some programs append empty texts
         if any(rest) or len(texts) < len(requests) or not all(text.endswith(_END) for text in texts):
-            problem = f"returned {len(texts)} texts for {len(requests)}, or some are incomplete"
+            problem = f"returned {len(texts)} texts for {len(requests)}, or incomplete ones"
             raise ApiError(f"{self.place}: apertium {self._pair} {problem}. Install it again.")
         answers = [" ".join(_ESCAPED.sub(r"\1", text.removesuffix(_END)).split()) for text in texts]
         pairs = zip(requests, answers, strict=True)
@@ -171,7 +170,7 @@ class Apertium(Translator):
                 command, input=text.encode(), capture_output=True, timeout=seconds, check=False
             )
         except subprocess.TimeoutExpired:
-            advice = "Raise timeout_seconds, or lower batch_sentences."
+            advice = "Increase timeout_seconds, or reduce batch_sentences."
             raise ApiError(f"{self.place}: a batch took more than {seconds:g} s. {advice}") from None
         if run.returncode:
             message = redacted(run.stderr.decode("utf-8", "replace")) or "no message"
@@ -182,14 +181,14 @@ class Apertium(Translator):
 
 
 _EACH = "while IFS= read -r -d '' text; do printf %s \"$text\" | {} || exit $?; printf '\\0'; done"
-"""Shell code that starts a command for each text of a null-terminated stream."""
+"""Shell code that runs a command for each text of a null-terminated stream."""
 
 
 def _pipeline(mode: str) -> str:
-    """The programs of a mode as one pipeline for null-terminated texts.
+    """Return the programs of a mode as one pipeline for null-terminated texts.
 
-    ``$1`` is the option not to mark unknown words, ``$2`` one of the tagger that is not needed. A perceptron tagger
-    (``-x``) does not change while it works.
+    ``$1`` is the option not to mark unknown words, ``$2`` an unneeded option of the tagger. A perceptron tagger
+    (``-x``) does not change while it runs.
     """
     programs = []
     for part in mode.replace("$1", "-n").replace("$2", "").strip().split("|"):
@@ -205,7 +204,7 @@ def _pipeline(mode: str) -> str:
 
 
 class _Requests(threading.local):
-    """Replaces the package ``requests`` in deep_translator by the client of ``asking``; one state per thread.
+    """A replacement of the package ``requests`` in deep_translator by the client of ``asking``; one state per thread.
 
     deep_translator sets no timeout, follows redirections, hides the header Retry-After, and puts LibreTranslate's key
     and text into the URL, where servers log them; here they are sent as the body.
@@ -240,7 +239,7 @@ class _Web(Translator):
         deep_translator.google.requests = deep_translator.libre.requests = _REQUESTS
 
     def answer(self, request: Request) -> Row:
-        """Translate the text of a request; returns its row."""
+        """Return the row of a request with the translation of its text."""
         return self.row(request, self.client.call(partial(self._translated, request.text)), self.noted)
 
     def _translated(self, text: str) -> str:
@@ -251,7 +250,8 @@ class _Web(Translator):
             raise NoAnswer("refused", "too long for this engine") from None
         except (deep_translator.exceptions.BaseError, ValueError, LookupError, TypeError, RecursionError):
             raise NoAnswer("failed", "no translation", _REQUESTS.last.text) from None
-        if answer is None and not any(map(str.isalnum, text)):  # of Google's class: it stays the same
+        # Google's class returns None for unchanged text.
+        if answer is None and not any(map(str.isalnum, text)):
             return text.strip()
         if not isinstance(answer, str):
             raise NoAnswer("failed", "no translation", str(answer))
@@ -263,11 +263,11 @@ class _Web(Translator):
         return bare
 
     def _is_whole(self, body: str) -> bool:
-        """True if a response does not break off within its translation; broken JSON is no answer anyway."""
+        """Return whether a response contains its complete translation; broken JSON is no answer anyway."""
         return True
 
     def _translator(self) -> Any:
-        """An object of deep_translator for one request: it stores the text, so threads must not share it."""
+        """Return an object of deep_translator for one request; it stores the text, so threads must not share it."""
         raise NotImplementedError
 
 
@@ -281,17 +281,17 @@ class Google(_Web):
     name = "google"
 
     def __init__(self, block: GoogleBlock, direction: Direction, ledger: Ledger) -> None:
-        """Arguments as in ``make_translator``."""
+        """Prepare the translator; the arguments are those of ``make_translator``."""
         url = deep_translator.constants.BASE_URLS["GOOGLE_TRANSLATE"]
         super().__init__(block.calls, url, direction, ledger)
         try:
             self._translator()
         except deep_translator.exceptions.LanguageNotSupportedException:
             problem = f"{direction.source} to {direction.target}: Google lacks one of these languages"
-            raise ApiError(f"{self.place}: {problem}. Name languages it supports.") from None
+            raise ApiError(f"{self.place}: {problem}. Choose languages that it supports.") from None
 
     def _is_whole(self, body: str) -> bool:
-        """True if the element with the translation is closed: a parser of HTML closes it where the page ends."""
+        """Return whether the element with the translation is closed; an HTML parser closes it at the page's end."""
         return _ELEMENT.search(body) is None or _CLOSED.search(body) is not None
 
     def _translator(self) -> Any:
@@ -304,7 +304,7 @@ class LibreTranslate(_Web):
     name = "libretranslate"
 
     def __init__(self, block: LibreTranslateBlock, direction: Direction, ledger: Ledger) -> None:
-        """Arguments as in ``make_translator``."""
+        """Prepare the translator; the arguments are those of ``make_translator``."""
         super().__init__(block.calls, block.url, direction, ledger)
         self._key_variable = block.key_variable
         self._url = block.url.rstrip("/")
@@ -313,7 +313,8 @@ class LibreTranslate(_Web):
     def _translator(self) -> Any:
         translator = deep_translator.LibreTranslator(api_key="none", custom_url=f"{self._url}/")
         translator.api_key = key_from(self._key_variable, self.place)
-        translator.source, translator.target = self.direction[1:]  # not in __init__, which knows 17 languages
+        # Not passed to __init__, which accepts only 17 languages.
+        translator.source, translator.target = self.direction[1:]
         return translator
 
 
@@ -326,15 +327,15 @@ def translate_all(
     ledger: Ledger,
     max_unanswered: int,
 ) -> list[Row | None]:
-    """Translate ``sentences``; only requests that are not in the ledger are sent.
+    """Return the translations of ``sentences``; only requests that are not in the ledger are sent.
 
-    When all answers have arrived, those that several different sentences got are rejected.
+    When all answers have arrived, those that several different sentences share are rejected.
 
     Args:
-        sentences: Texts, equal ones translated once; None, for a text without a translation so far, stays None.
+        sentences: Texts; equal ones are translated once; None, for a text without a translation, stays None.
         translator: Engine and direction.
         ledger: Stored rows; if it is read-only, only these are used.
-        max_unanswered: Stop when more sentences than this have no usable answer.
+        max_unanswered: Maximum number of sentences without a usable answer.
 
     Returns:
         Rows in order.
@@ -358,6 +359,6 @@ def translate_all(
         problem = (
             f"{unanswered} of {len(rows)} sentences have no usable answer, {len(late)} of them the same one"
         )
-        advice = "Usable answers are kept; those stay rejected."
+        advice = "Usable answers are stored; those stay rejected."
         raise ApiError(f"{translator.place}: {problem}: {late[0].answer!r}. {advice}")
     return [None if request is None else rows[request.key] for request in requests]

@@ -1,13 +1,12 @@
 """Overlap of each evaluation set with the training text, exact or nearly so.
 
-Two texts match exactly if they have the same characters, and match normalised if they are the same after Unicode
-normalisation (NFKC), case folding, and removal of punctuation, symbols and white space. White space is removed
-because tokenised and natural forms of a sentence differ in it (``do n't``, ``don't``); characters between two digits
-become one space, so that ``1 5.`` is not ``15``. A text without a letter or digit, such as a blank line, matches
-nothing.
+Two texts match exactly if they have the same characters. They match normalised if they are equal after Unicode
+normalisation (NFKC), case folding, and removal of punctuation, symbols and white space. White space is removed because
+tokenised and natural forms of a sentence differ in it (``do n't``, ``don't``). Characters between two digits become one
+space, which keeps ``1 5.`` apart from ``15``. A text without a letter or digit, such as a blank line, matches nothing.
 
-A text is contained if its words, five at least, are consecutive words of a training text, which may have more before
-and after. Words are compared after normalisation, so ``do n't`` is not found in ``I don't know what to say.``
+A text is contained if its words, at least five, are consecutive words of a training text. Words are compared after
+normalisation, so ``do n't`` is not found in ``I don't know what to say.``
 """
 
 import re
@@ -28,17 +27,17 @@ _NO_WORDS = dict.fromkeys(
 )
 _BETWEEN_DIGITS = re.compile(r"(?<=\d)[\W_]+(?=\d)")
 _WORD = re.compile(r"[^\W_]+")
-_MIN_WORDS = 5  # of a contained text; fewer words occur in a row by chance
+_MIN_WORDS = 5  # of a contained text; shorter sequences occur by chance
 
 
 def contamination(
     training: Iterable[pa.Table], evaluation: Mapping[str, pa.Table], examples: int
 ) -> pa.Table:
-    """Count the texts and rows of each evaluation set that occur in the training text.
+    """Return counts of the texts and rows of each evaluation set that occur in the training text.
 
     Args:
-        training: Tables whose text columns are trained on, such as ``columns.SENTENCES``.
-        evaluation: Task to a table of scored pairs or labelled texts.
+        training: Tables of training text, such as ``columns.SENTENCES``.
+        evaluation: Tables of scored pairs or labelled texts by task.
         examples: Maximum number of shared texts to list, the first in the evaluation set.
 
     Returns:
@@ -62,12 +61,12 @@ def contamination(
 
 
 def exact(text: str) -> str:
-    """The text itself for an exact match; empty if it has no letter or digit."""
+    """Return a text for exact comparison; empty if it has no letter or digit."""
     return text if any(map(str.isalnum, text)) else ""
 
 
 def normalised(text: str) -> str:
-    """The normalised form of ``text`` for comparison; empty if it has no letter or digit."""
+    """Return a text in normalised form for comparison; empty if it has no letter or digit."""
     return exact(" ".join(part.translate(_NO_WORDS) for part in _BETWEEN_DIGITS.split(_folded(text))))
 
 
@@ -76,7 +75,7 @@ def _folded(text: str) -> str:
 
 
 def contained(trained: Iterable[str], evaluated: Iterable[str]) -> set[str]:
-    """Evaluation texts whose words are consecutive words of a training text."""
+    """Return the evaluation texts whose words are consecutive words of a training text."""
     by_start: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = defaultdict(dict)
     for text in evaluated:
         words = _words(text)

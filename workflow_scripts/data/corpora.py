@@ -1,4 +1,4 @@
-"""Training corpora: a part for training, and a development set of held-out text."""
+"""Splits of corpora into training text and a development set of held-out text."""
 
 import numpy as np
 import pyarrow as pa
@@ -12,39 +12,42 @@ from workflow_scripts.settings.corpora import Corpus
 
 
 def split(sentences: pa.Table, corpus: Corpus) -> tuple[pa.Table, pa.Table]:
-    """Hold out the last documents, at least ``dev_sentences`` sentences of them.
+    """Return a corpus without its last documents, and these, which have at least ``dev_sentences`` sentences.
 
     Args:
         sentences: Columns of ``columns.SENTENCES`` or ``columns.TRIPLES``.
         corpus: Numbers of sentences to hold out and to train on.
 
     Returns:
-        The part to train on and the part held out, which share no document; triples have no documents, and their second
-        part is empty.
+        The training part and the held-out part, which share no document. Triples have no documents: their second part
+        is empty.
 
     Raises:
         ConfigError: if triples, which have no documents, are to be held out.
-        DataError: if nothing is left to train on.
+        DataError: if no sentence is left for training.
     """
     if not len(sentences):
         raise DataError(f"corpora: dataset {corpus.dataset} has no sentences. Check its sources.")
     if "document" not in sentences.column_names:
         if corpus.dev_sentences:
             problem = f"dev_sentences {corpus.dev_sentences}, but {corpus.dataset} has no documents"
-            raise ConfigError(f"corpora: {problem}. Set it to 0 and name a development set.")
+            raise ConfigError(
+                f"corpora: {problem}. Set it to 0, and development.dataset to a dataset of pairs."
+            )
         return sentences.slice(0, corpus.max_sentences), SENTENCES.empty_table()
     documents = sentences["document"].to_numpy()
     cut = len(documents)
     if corpus.dev_sentences:
         cut = int(np.searchsorted(documents, documents[max(0, cut - corpus.dev_sentences)]))
     if not cut:
-        problem = f"dev_sentences {corpus.dev_sentences} of {len(documents)} leaves none to train on"
-        raise DataError(f"corpora: {problem}. Lower dev_sentences.")
+        most = len(documents) - int(np.searchsorted(documents, documents[0], side="right"))
+        problem = f"dev_sentences {corpus.dev_sentences} of {len(documents)} leaves no document for training"
+        raise DataError(f"corpora: {problem}. Set it to {most} or less.")
     return sentences.slice(0, min(cut, corpus.max_sentences or cut)), sentences.slice(cut)
 
 
 def with_pair_sentences(train: pa.Table, pairs: pa.Table, added: str) -> pa.Table:
-    """Append the distinct sentences of scored pairs to a corpus of sentences, as one more document.
+    """Return a corpus of sentences with the distinct sentences of scored pairs as a further document.
 
     Args:
         train: Columns of ``columns.SENTENCES``.
@@ -52,8 +55,8 @@ def with_pair_sentences(train: pa.Table, pairs: pa.Table, added: str) -> pa.Tabl
         added: Name of their dataset.
 
     Raises:
-        ConfigError: if the corpus holds triples.
-        DataError: if there are no pairs: the corpus would be another one under the same name.
+        ConfigError: if the corpus contains triples.
+        DataError: if there are no pairs: the same name would stand for another corpus.
     """
     if "document" not in train.column_names:
         raise ConfigError("corpora: sentences cannot be added to triples. Remove the key `also`.")
@@ -68,10 +71,10 @@ def with_pair_sentences(train: pa.Table, pairs: pa.Table, added: str) -> pa.Tabl
 
 
 def adjacency_pairs(held_out: pa.Table, seed: int) -> pa.Table:
-    """Scored pairs without human judgements: neighbours in a document score 1, strangers score 0.
+    """Return scored pairs without human judgements: neighbours in a document score 1, strangers score 0.
 
     ASSUME: consecutive sentences are closer in meaning than sentences of different documents. Such pairs select a
-    checkpoint where no human judgements may be used, as in the demo.
+    checkpoint if no human judgements may be used, as in the demo.
 
     Args:
         held_out: Columns of ``columns.SENTENCES``.
@@ -95,7 +98,7 @@ def adjacency_pairs(held_out: pa.Table, seed: int) -> pa.Table:
 
 
 def _strangers(documents: np.ndarray, all_documents: np.ndarray, seed: int) -> np.ndarray:
-    """For each sentence, a row of another document; -1 if there is none."""
+    """Return for each sentence a row of another document, or -1 if none was found."""
     draw = np.random.default_rng(seed)
     rows = np.full(len(documents), -1)
     for _attempt in range(100):  # draw again if a draw is from the same document
@@ -110,7 +113,7 @@ DEV_SEED = 0  # the development set is the same for every run
 
 
 def split_corpus(job: Job) -> None:
-    """Split one corpus into training text and pairs for choosing checkpoints (rule split_corpus)."""
+    """Split one corpus into training text and pairs that select checkpoints (rule split_corpus)."""
     corpus = Corpus.parse(job.settings["corpus"], f"corpora.{job.wildcards['corpus']}")
     train, held_out = split(read_dataset_table(job.input("sentences")), corpus)
     for path in job.inputs("also"):

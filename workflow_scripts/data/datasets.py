@@ -38,15 +38,15 @@ from workflow_scripts.provenance.record import Input, gap_label
 from workflow_scripts.settings.sources import READERS, Contract, Dataset, FileSource, HubSource, Pinned
 
 _DAMAGE = (pa.ArrowException, UnicodeError, SyntaxError, EOFError, lzma.LZMAError, zlib.error, OSError)
-"""Exceptions of readers and their libraries for files that are truncated, of another format, or not text."""
-_MAX_TEXT = 500_000  # characters; a longer text is a file without line ends, or of another format
+"""Exceptions of readers and their libraries for truncated files, other formats, and files that are not text."""
+_MAX_TEXT = 500_000  # characters; a longer text comes from a file without line ends, or of another format
 _MAY_BE_NULL = ("text2", "negative", "subset", "split")
 
 
 def load_planned(
     name: str, dataset: Dataset, data_root: Path | None, plan: SourcePlan
 ) -> tuple[Rows, dict[str, Input], str | None]:
-    """Read ``dataset`` from its planned source, or give the reason why an optional one is a gap.
+    """Return the rows of a dataset from its planned source, or the reason why an optional one is a gap.
 
     Args:
         name: Name of the dataset in the configuration.
@@ -55,7 +55,7 @@ def load_planned(
         plan: Its source.
 
     Returns:
-        The rows; the file or revision of each role, none for a gap; and the reason of a gap.
+        The rows; the file or revision of each role, empty for a gap; and the reason of a gap.
 
     Raises:
         MissingError: if no source is available, and the dataset is not optional or was available during planning.
@@ -69,13 +69,13 @@ def load_planned(
     except MissingError as error:
         if plan.kind == "files":
             advice = (
-                "Put it back; or delete the dataset's table and .snakemake/sources, to continue without it."
+                "Put it back; or delete the dataset's table and .snakemake/sources to continue without it."
             )
             raise MissingError(f"{error} Planned with {plan}. {advice}") from error
         if not dataset.optional:
             raise
         wanted = ", or ".join(map(expected, dataset.sources))
-        gap = f"{name}: {'Hub not reached' if plan.kind == 'unreachable' else 'not there'}; expected {wanted}"
+        gap = f"{name}: {'Hub not reached' if plan.kind == 'unreachable' else 'not found'}; expected {wanted}"
         print(f"Gap: {error}\nGap: {gap}")  # noqa: T201
         return Rows(FORMS[dataset.form].empty_table()), {}, gap
     check_planned(f"datasets.{name}", plan, origin.values())
@@ -83,10 +83,10 @@ def load_planned(
 
 
 def load(name: str, dataset: Dataset, data_root: Path | None) -> tuple[Rows, dict[str, Input]]:
-    """Read ``dataset`` from the first available source, and check it against its contract.
+    """Return the rows of a dataset from its first available source, checked against its contract.
 
     Returns:
-        The rows with counts of dropped ones, and the files or revision that they came from.
+        The rows with counts of dropped ones, and the files or revision that were read.
 
     Raises:
         MissingError: if no source is available.
@@ -99,7 +99,7 @@ def load(name: str, dataset: Dataset, data_root: Path | None) -> tuple[Rows, dic
             return _from_hub(source, dataset.form)
         return _from_files(source, data_root)
 
-    remedy = "Go online, put the file there, name another source, or leave the set out."
+    remedy = "Go online, put the file there, add another source, or remove the dataset."
     rows, origin = first_available(f"datasets.{name}", dataset.sources, read, remedy)
     table, incomplete = _complete(rows.table)
     check_contract(name, dataset, table, incomplete)
@@ -124,18 +124,18 @@ def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[
     try:
         return getattr(module, source.reader)(files, options), origin
     except _DAMAGE as error:
-        # An error of this machine; Arrow's errors have no errno.
+        # An error of the operating system; Arrow's errors have no errno.
         if isinstance(error, OSError) and error.errno is not None:
             raise
         names = " and ".join(map(str, files.values()))
         first = (str(error).splitlines() or [""])[0].rstrip(".")
         again = "download the file again" if isinstance(source, Pinned) else "put a complete copy there"
-        advice = f"Name the reader of its format, or {again}."
-        raise DataError(f"{names}: not what reader {source.reader} reads: {first}. {advice}") from error
+        advice = f"Choose the reader of its format, or {again}."
+        raise DataError(f"{names}: not in the format of reader {source.reader}: {first}. {advice}") from error
 
 
 def _from_hub(source: HubSource, form: str) -> tuple[Rows, dict[str, Input]]:
-    """Rows of a repository at a commit: its files are downloaded, and read locally as the repository's card says."""
+    """Return the rows of a repository at a commit, downloaded and read by the rules in the repository's card."""
     from datasets import load_dataset  # slow to import, and needed only for this kind of source
 
     where = source.prefix.removesuffix("/")
@@ -143,14 +143,16 @@ def _from_hub(source: HubSource, form: str) -> tuple[Rows, dict[str, Input]]:
     try:
         parts = {split: load_dataset(folder, source.name, split=split) for split in source.splits}
     except (ValueError, FileNotFoundError) as error:
-        raise DataError(f"{where}: {str(error).splitlines()[0].rstrip('. ')}. Correct the block.") from error
+        raise DataError(
+            f"{where}: {str(error).splitlines()[0].rstrip('. ')}. Check name, splits and revision."
+        ) from error
     tables = [_in_form(part.with_format("arrow")[:], source, split, form) for split, part in parts.items()]
     rows = pa.concat_tables(tables)
     return Rows(rows), {"hub": Input(path=where, sha256=_content_hash(rows))}
 
 
 def _complete(table: pa.Table) -> tuple[pa.Table, Counter[str]]:
-    """The rows but for pairs without a score and triples with an empty text, and the number of these by reason."""
+    """Return the rows without unscored pairs and triples with an empty text, and the number of these by reason."""
     if "score" in table.column_names:
         reason, incomplete = "no score", pc.is_null(table["score"], nan_is_null=True)
     elif "anchor" in table.column_names:
@@ -164,7 +166,7 @@ def _complete(table: pa.Table) -> tuple[pa.Table, Counter[str]]:
 
 
 def _content_hash(rows: pa.Table) -> str:
-    """Hash of a table's cells, independent of their chunks: it identifies data of the Hub."""
+    """Return a hash of a table's cells, independent of chunks, which identifies data of the Hub."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as stream:
         stream.write_table(rows.combine_chunks())
@@ -172,15 +174,15 @@ def _content_hash(rows: pa.Table) -> str:
 
 
 def _in_form(rows: pa.Table, source: HubSource, split: str, form: str) -> pa.Table:
-    """Convert one split of a repository to the columns of ``form``; a column without a source is null.
+    """Return one split of a repository with the columns of ``form``; a column without a source is null.
 
     Raises:
         DataError: if the split lacks a column, or has one of another type.
     """
     where = source.prefix.removesuffix("/")
     if missing := sorted({*source.where, *source.columns.values()} - {*rows.column_names}):
-        problem = f"no column {missing[0]!r}; has {rows.column_names}"
-        raise DataError(f"{where}: {problem}. Correct the block's columns and where.")
+        problem = f"no column {missing[0]!r}"
+        raise DataError(f"{where}: {problem}. Choose from: {', '.join(rows.column_names)}.")
     for name, value in source.where.items():
         rows = rows.filter(pc.equal(rows[name].cast(pa.string()), value))
     constants = {"split": source.split_names.get(split)} | source.constants
@@ -192,24 +194,24 @@ def _in_form(rows: pa.Table, source: HubSource, split: str, form: str) -> pa.Tab
                 made.append(_converted(rows[column], field))
             except (pa.ArrowException, ValueError) as error:
                 problem = f"column {column!r} cannot be read as {field.name}: {error}"
-                raise DataError(f"{where}: {problem}. Correct the column, or name another.") from error
+                raise DataError(f"{where}: {problem}. Correct the data, or choose another column.") from error
         else:
             made.append(pa.array([constants.get(field.name)] * len(rows), field.type))
     return pa.table(made, schema=FORMS[form])
 
 
 def _converted(cells: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray | pa.Array:
-    """Cells of a repository in the type of a column; not-a-number is a missing value, as it is for pandas.
+    """Return cells of a repository in the type of a column; not-a-number becomes a missing value, as in pandas.
 
     Raises:
-        ValueError: if a score is no number, or texts are numbers.
+        ValueError: if a score is not a number, or texts are numbers.
         pa.ArrowException: if cells cannot be converted.
     """
     if pa.types.is_floating(cells.type):
         cells = pc.if_else(pc.is_nan(cells), None, cells)
     texts = pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type)
     if field.name in TEXT_COLUMNS and not texts:
-        raise ValueError(f"it has {cells.type}, no texts")
+        raise ValueError(f"its type is {cells.type}, not text")
     if field.name == "score" and texts:
         return pa.array([number_of(text) if text and text.strip() else None for text in cells.to_pylist()])
     return cells.cast(field.type)
@@ -218,7 +220,7 @@ def _converted(cells: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray | pa.
 def check_contract(
     name: str, dataset: Dataset, table: pa.Table, incomplete: Mapping[str, int] | None = None
 ) -> None:
-    """Check ``table`` against the dataset's contract.
+    """Raise DataError unless a table meets its dataset's contract.
 
     Args:
         name: Name of the dataset in the configuration.
@@ -227,15 +229,15 @@ def check_contract(
         incomplete: Number of dropped rows by reason, for the message.
 
     Raises:
-        DataError: naming the dataset, the expected and the actual value.
+        DataError: with the dataset, the expected and the actual value.
     """
     contract = dataset.contract
     for what, (wanted, actual) in _comparisons(dataset.form, contract, table).items():
         if wanted not in (None, actual):
             dropped = (incomplete or {}).items()
-            without = "".join(f", {count} more left out for {reason}" for reason, count in dropped)
+            without = "".join(f", {count} more dropped for {reason}" for reason, count in dropped)
             mismatch = f"{what} {actual}{without}; its contract says {wanted}"
-            raise DataError(f"datasets.{name}: {mismatch}. This is not {name}; get the right file.")
+            raise DataError(f"datasets.{name}: {mismatch}. This is not {name}: obtain the right file.")
     _check_texts(name, table)
     if dataset.form == "labelled":
         _check_labels(name, contract, table)
@@ -244,7 +246,7 @@ def check_contract(
             f"datasets.{name}: {len(table)} rows; its contract says at least {contract.min_rows}."
         )
     if dataset.form == "pairs" and (row := pc.index(pc.is_finite(table["score"]), False).as_py()) >= 0:
-        raise DataError(f"datasets.{name}: row {row + 1}: score is not finite. Correct the file.")
+        raise DataError(f"datasets.{name}: row {row + 1}: score is not finite. Write a number.")
     if contract.score_range and len(table) and dataset.form in ("pairs", "labelled"):
         low, high = _score_range(name, dataset.form, table)
         if low < contract.score_range[0] or high > contract.score_range[1]:
@@ -253,7 +255,7 @@ def check_contract(
 
 
 def _score_range(name: str, form: str, table: pa.Table) -> tuple[float, float]:
-    """The lowest and highest score, or grade of labelled texts."""
+    """Return the minimum and maximum score, or grade of labelled texts."""
     if form == "pairs":
         low, high = pc.min_max(table["score"]).as_py().values()
         return low, high
@@ -261,15 +263,16 @@ def _score_range(name: str, form: str, table: pa.Table) -> tuple[float, float]:
         grades = [number_of(label) for label in table["label"].to_pylist()]
     except ValueError as error:
         raise DataError(
-            f"datasets.{name}: {error}, and its contract has a score_range. Correct either."
+            f"datasets.{name}: {error}, but its contract has a score_range. Correct the label, or remove "
+            "score_range."
         ) from error
     return min(grades), max(grades)
 
 
 def _comparisons(form: str, contract: Contract, table: pa.Table) -> dict[str, tuple[Any, Any]]:
-    """Expected values of a contract (None: any value), and actual values of a table.
+    """Return expected values of a contract (None: any value) with the actual values of a table.
 
-    Rows of each group (a subset or split) are compared only if the source names groups.
+    Rows of each group (a subset or split) are compared only if the source has groups.
     """
     groups = pc.value_counts(table["subset" if form == "pairs" else "split"]) if contract.groups else []
     counts = {group["values"].as_py(): group["counts"].as_py() for group in groups}
@@ -283,11 +286,11 @@ def _comparisons(form: str, contract: Contract, table: pa.Table) -> dict[str, tu
 
 
 def _check_texts(name: str, table: pa.Table) -> None:
-    """Check for missing texts, and for texts of damaged or binary files or of another column.
+    """Raise DataError if texts are missing, or come from damaged or binary files or from another column.
 
     Raises:
-        DataError: naming column and row of the first text that is missing, contains a null character, begins with a
-            byte order mark, or is too long; or a column of texts that are all numbers.
+        DataError: with column and row of the first text that is missing, contains a null character, begins with a
+            byte order mark, or is too long; or with a column whose texts are all numbers.
     """
     for field in table.schema:
         if not pa.types.is_string(field.type):
@@ -295,7 +298,7 @@ def _check_texts(name: str, table: pa.Table) -> None:
         texts = table[field.name].combine_chunks()
         checks = {
             "is missing": pc.is_null(texts),
-            "holds a null character (UTF-16?)": pc.match_substring(texts, "\0"),
+            "contains a null character (UTF-16?)": pc.match_substring(texts, "\0"),
             "begins with a byte order mark": pc.starts_with(texts, "\ufeff"),
             f"is longer than {_MAX_TEXT} characters": pc.greater(pc.utf8_length(texts), _MAX_TEXT),
         }
@@ -305,34 +308,37 @@ def _check_texts(name: str, table: pa.Table) -> None:
             row = pc.index(faulty, True).as_py()
             if row >= 0:
                 place = f"datasets.{name}: row {row + 1}: {field.name}"
-                raise DataError(f"{place} {problem}. Mend the file, or get it again.")
+                raise DataError(f"{place} {problem}. Correct the file, or obtain it again.")
         if (
             field.name in TEXT_COLUMNS
             and pc.all(pc.match_substring_regex(texts, r"^\s*\d+(\.\d+)?\s*$")).as_py()
         ):
             problem = f"{field.name}: all {len(texts)} texts are numbers, such as {texts[0].as_py()}"
-            raise DataError(f"datasets.{name}: {problem}. Name the column of the texts.")
+            raise DataError(f"datasets.{name}: {problem}. Choose the column of the texts.")
 
 
 def _check_labels(name: str, contract: Contract, table: pa.Table) -> None:
-    """Check that every label is meant as a class.
+    """Raise DataError unless every label is clearly a class.
 
     A label that may be a missing value, or the name of a column, is a class if the contract counts the classes.
 
     Raises:
-        DataError: naming two labels that differ only in how they are written, in white space, case, Unicode's form or
-            decimals; a label that stands for a missing value; or one that only a file's first row has.
+        DataError: with two labels that differ only in spelling (white space, case, Unicode's form or decimals); a label
+            that may stand for a missing value; or one that only a file's first row has.
     """
     labels, splits = table["label"].to_pylist(), table["split"].to_pylist()
     counts, known = Counter(labels), dict[str, str]()
     for label in counts:
         other = known.setdefault(_spelt_alike(label), label)
         if other != label:
-            problem = f"labels {other!r} ({counts[other]} rows) and {label!r} ({counts[label]}) are spelt almost alike"
-            raise DataError(f"datasets.{name}: {problem}. Write them alike, or name them differently.")
+            problem = (
+                f"labels {other!r} ({counts[other]} rows) and {label!r} ({counts[label]}) differ only in "
+                "spelling"
+            )
+            raise DataError(f"datasets.{name}: {problem}. Use one spelling, or different names.")
     if contract.labels:
         return
-    advice = f"Correct the file; if it is a class, write labels: {len(counts)} into the contract."
+    advice = f"Correct the file; if it is a class, add labels: {len(counts)} to the contract."
     if missing := next((label for label in counts if label.casefold() in MISSING), None):
         problem = f"label {missing!r} ({counts[missing]} rows) may stand for a missing value"
         raise DataError(f"datasets.{name}: {problem}. {advice}")
@@ -340,12 +346,12 @@ def _check_labels(name: str, contract: Contract, table: pa.Table) -> None:
     first = labels[0] if len(firsts) == 1 and not _is_number(labels[0]) else None
     others = [count for label, count in counts.items() if label != first]
     if first and others and firsts[first] == counts[first] and min(others) > 1:
-        problem = f"label {first!r} is only in the first row, as the name of a column is"
+        problem = f"label {first!r} occurs only in the first row, like the name of a column"
         raise DataError(f"datasets.{name}: {problem}. {advice}")
 
 
 def _spelt_alike(label: str) -> str:
-    """A form that labels share if they differ in white space, case, invisible characters, Unicode or decimals."""
+    """Return the form that labels share if they differ in white space, case, hidden characters, Unicode or decimals."""
     text = unicodedata.normalize("NFKC", label).casefold()
     visible = "".join(one for one in text if not one.isspace() and unicodedata.category(one) != "Cf")
     return str(number_of(visible)) if _is_number(visible) else visible
@@ -360,7 +366,7 @@ def _is_number(text: str) -> bool:
 
 
 def read_dataset(job: Job) -> None:
-    """Read one dataset from the first of its sources that is available (rule read_dataset)."""
+    """Read one dataset from its first available source (rule read_dataset)."""
     name, plan = job.wildcards["dataset"], SourcePlan.parse(job.settings["source"], "source")
     dataset = Dataset.parse(job.operational["contract"], f"datasets.{name}")
     (table, counts), origin, gap = load_planned(name, dataset, job.workplace.data_root, plan)

@@ -1,4 +1,4 @@
-"""Published encoders: found in the first available source, and refused if they cannot be used."""
+"""Published encoders: the search for the first available source, and checks that they can be used."""
 
 import math
 from pathlib import Path
@@ -24,10 +24,10 @@ from workflow_scripts.settings.sources import EncoderSource, Fetch, HubEncoder
 
 
 def locate(name: str, block: Fetch, data_root: Path | None) -> tuple[Path, dict[str, Input]]:
-    """Find the encoder in the first available source and check its files.
+    """Return the folder of an encoder in the first available source, with checked files.
 
     Returns:
-        Its folder, and the origin of each file to copy, by its name.
+        The folder, and the origin of each file to copy, by its name.
 
     Raises:
         DataError: if no source is available, or a file differs from the pinned one.
@@ -39,25 +39,25 @@ def locate(name: str, block: Fetch, data_root: Path | None) -> tuple[Path, dict[
             label, folder = f"{label}{source.path}/", folder / source.path
         if not folder.is_dir():
             raise MissingError(f"{folder} does not exist")
-        pins = source.sha256 or dict.fromkeys(files_of(folder))  # a pinned source has only the pinned files
+        pins = source.sha256 or dict.fromkeys(files_of(folder))  # only the pinned files of a pinned source
         check_inside(folder, pins)
         weights = {encoder_folder(folder) / name for name in (WEIGHTS, SHARDS)}
         if not any(file.is_file() for file in weights & {*map(folder.joinpath, pins)}):
             raise DataError(f"{folder}: no {WEIGHTS}. Convert the model to safetensors.")
-        advice = "Get the model again, or pin this one."
+        advice = "Obtain the model again, or pin these files."
         return folder, {
             file: as_pinned(folder / file, f"{label}{file}", pin, advice) for file, pin in pins.items()
         }
 
-    return first_available(f"encoders.{name}", block.sources, find, "Provide one of them.")
+    return first_available(f"encoders.{name}", block.sources, find, "Provide one of these sources.")
 
 
 def check_usable(folder: Path) -> None:
-    """Check that an encoder can be used, by its configuration and its tokeniser.
+    """Raise DataError unless an encoder can be used, by its configuration and its tokeniser.
 
     Raises:
-        DataError: if the folder cannot be loaded without its own code, begins with another module, names a tokeniser
-            outside, or has quantised weights, an adapter, or a token without a row in the embedding matrix.
+        DataError: if the folder needs its own code, has another first module, refers to a tokeniser outside, or has
+            quantised weights, an adapter, or a token without a row in the embedding matrix.
     """
     from transformers import AutoConfig, AutoTokenizer  # slow to import
 
@@ -80,12 +80,14 @@ def check_usable(folder: Path) -> None:
     try:
         config = AutoConfig.from_pretrained(place, **options)
         tokeniser = AutoTokenizer.from_pretrained(place, **options)
-    except Exception as error:  # each library that reads one of the files has its own errors
+    except Exception as error:  # the libraries that read these files raise many types
         raise unreadable(folder, "configuration or tokeniser", error) from error
     if config.to_dict().get("quantization_config"):
         problem = "the weights are quantised"
         raise DataError(f"{place / CONFIG}: {problem}. Choose the encoder in float32 or half precision.")
     last, rows = max(tokeniser.get_vocab().values()), getattr(config, "vocab_size", math.inf)
     if last >= rows:
-        problem = f"the tokeniser has ids up to {last}, and the embedding matrix has {rows} rows"
-        raise DataError(f"{place}: {problem}. Enlarge it (resize_token_embeddings), or remove the tokens.")
+        problem = f"the tokeniser has ids up to {last}, but the embedding matrix has only {rows} rows"
+        raise DataError(
+            f"{place}: {problem}. Enlarge the matrix (resize_token_embeddings), or remove the tokens."
+        )

@@ -1,4 +1,4 @@
-"""Exemplars picked from the corpus itself, in place of a language model's."""
+"""Exemplars picked from the corpus itself, instead of a language model's."""
 
 from workflow_scripts.columns import DROPPED, SENTENCES, WORD_COUNTS
 from workflow_scripts.data.exemplars import Validator, greedy_cover, lacks, pool_table, token_counter
@@ -27,8 +27,8 @@ def pick_exemplars(job: Job) -> None:
             break
     cover = greedy_cover(candidates, validator.listed, pool)
     if found := lacks(cover, validator.listed, pool):
-        scarce = len(candidates) < pool.max_candidates  # all that the corpus has
-        advice = f"{'Take a larger corpus' if scarce else 'Raise max_candidates'}, or lower list_words"
+        scarce = len(candidates) < pool.max_candidates  # no further ones exist in the corpus
+        advice = f"{'Choose a larger corpus' if scarce else 'Increase max_candidates'}, or reduce list_words"
         raise DataError(f"{place}: of {len(candidates)} usable sentences, {found}. {advice}.")
     tables = {
         "exemplars": pool_table([candidates[number] for number in cover.chosen]),

@@ -1,4 +1,4 @@
-"""Exemplars written by a language model, which is called until its sentences cover the list of words."""
+"""Exemplars written by a language model, which is queried until its sentences cover the list of words."""
 
 import hashlib
 import json
@@ -37,26 +37,26 @@ from workflow_scripts.settings.corpora import LlmPool
 
 
 class ModelValidator(Validator):
-    """Checks sentences of a model: each is one plain sentence in the language of the list of words.
+    """Checks that each answer of a model is one plain sentence in the language of the list of words.
 
-    Each call asks for other words, so a sentence that answers several calls was written for none of them.
+    Each call requests other words, so a sentence that answers several calls was written for none of them.
     """
 
     def without_canned(self, candidates: list[Candidate]) -> list[Candidate]:
-        """Remove and count candidates that are also answers to a later call."""
+        """Return the candidates that answer no later call; others are counted."""
         kept = [c for c in candidates if self.repeated_in.get(word_tuple(c.sentence), c.place) == c.place]
         self.refused += Counter({"in several answers": len(candidates) - len(kept)})
         return kept
 
     def no_sentence(self, sentence: str) -> str | None:
-        """The reason why a text is not a sentence; None if it is one."""
+        """Return the reason why a text is not a sentence; None if it is one."""
         if fault := sentence_fault(sentence):
             return fault
         return None if is_in(sentence, self.language) else f"not in {self.language}"
 
     @cached_property
     def language(self) -> str:
-        """The language of the list of words."""
+        """Return the language of the list of words."""
         return likely_language(" ".join(self.listed))
 
 
@@ -69,25 +69,25 @@ def write_pool(
     pool: LlmPool,
     place: str,
 ) -> tuple[list[Candidate], list[Row]]:
-    """Ask for sentences until ``pool`` is full and every word is used often enough.
+    """Request sentences until ``pool`` is full and every word is used often enough.
 
-    The number of concurrent calls is the smallest that can give the missing sentences. Answers are used in the order of
-    the prompts, so that the pool does not depend on their order of arrival.
+    The number of concurrent calls is the minimum that can give the missing sentences. Answers are used in the order of
+    the prompts, so the pool does not depend on their order of arrival.
 
     Args:
         llm: Language model.
-        ledger: Its answers.
+        ledger: Stored answers of the model.
         template: Prompt with ``$sentences``, ``$max_tokens`` and ``$words``.
-        words: The list of words, as the prompt shows them.
+        words: The list of words, as shown in the prompt.
         validator: Rules of the pool; counts refused sentences.
         pool: Required contents of the pool, and the maximum number of calls.
         place: Block of the configuration, for messages.
 
     Returns:
-        The sentences of the pool, and the calls whose answers they were chosen from.
+        The sentences of the pool, and the calls from whose answers they were chosen.
 
     Raises:
-        ApiError: if the model cannot be used, or ``max_calls`` calls did not suffice.
+        ApiError: if the model cannot be used, or ``max_calls`` calls do not suffice.
     """
     candidates: list[Candidate] = []
     calls: list[Row] = []
@@ -115,32 +115,32 @@ def write_pool(
                     return [candidates[index] for index in cover.chosen], calls
     raise ApiError(
         f"{place}: after {pool.max_calls} calls with {len(candidates)} usable sentences, {problem}; "
-        f"refused: {dict(validator.refused)}. Raise max_calls; answers are kept."
+        f"refused: {dict(validator.refused)}. Increase max_calls; answers are stored."
     )
 
 
 def _choose_form(llm: Llm, ledger: Ledger, prompt: str) -> None:
-    """Send the first prompt, and ask for text from now on if the server refuses to answer with JSON by a schema."""
+    """Send the first prompt, and switch to text answers if the server refuses JSON by a schema."""
     request = llm.request(prompt)
     first = collect_answers([request], ledger, llm, Watch(llm.place, 1))[request.key]
     llm.asks_json = first.status != "refused"
 
 
 def _useless(place: str, last: Row, validator: ModelValidator) -> ApiError:
-    """The error for a model whose first answers have no usable sentence."""
+    """Return the error for a model whose first answers contain no usable sentence."""
     problem = f"{IN_A_ROW} answers without a usable sentence; refused: {dict(validator.refused)}"
-    advice = "Answers are kept; correct the prompt, or name another model."
+    advice = "Correct the prompt, or choose another model; answers are stored."
     return ApiError(f"{place}: {problem}; the last answer: {redacted(last.answer or 'nothing')!r}. {advice}")
 
 
 def _least_calls(pool: LlmPool, candidates: list[Candidate]) -> int:
-    """The smallest number of calls that can give the missing sentences; a few, until one has given a sentence."""
+    """Return the minimum number of calls for the missing sentences, or a few until one has given a sentence."""
     least = max(1, math.ceil((pool.sentences - len(candidates)) / pool.sentences_per_call))
     return least if candidates else min(least, IN_A_ROW)
 
 
 def prompts(template: str, words: list[str], pool: LlmPool, place: str) -> Iterator[str]:
-    """The prompt of each call, with words of the list drawn with the pool's seed and the number of the call.
+    """Yield the prompt of each call, with words drawn with the pool's seed and the number of the call.
 
     Raises:
         ConfigError: if the prompt has an unknown placeholder, or lacks ``$words``.
@@ -154,14 +154,16 @@ def prompts(template: str, words: list[str], pool: LlmPool, place: str) -> Itera
             prompt = Template(template.strip()).substitute(values)
         except (KeyError, ValueError) as error:
             known = ", ".join(f"${name}" for name in values)
-            raise ConfigError(f"{place}: prompt {pool.prompt}: {error}; placeholders are {known}.") from None
+            raise ConfigError(
+                f"{place}: prompt {pool.prompt}: {error}. Choose placeholders from: {known}."
+            ) from None
         if joined not in prompt:
             raise ConfigError(f"{place}: prompt {pool.prompt}: no placeholder $words. Add it.")
         yield prompt
 
 
 def _usable(row: Row, call: int, validator: ModelValidator, count: int) -> list[Candidate]:
-    """The valid sentences of a completion; an unusable completion is counted."""
+    """Return the valid sentences of a completion; an unusable completion is counted."""
     sentences = items_in(row.answer or "", count) if row.status == "usable" else None
     if sentences is None:
         # Other reasons are messages of a server.
@@ -172,7 +174,7 @@ def _usable(row: Row, call: int, validator: ModelValidator, count: int) -> list[
 
 
 def _source(llm: Llm, block: LlmBlock, calls: list[Row]) -> Input:
-    """The record's entry for a model: its name, the form of answers that was asked for, and their hash."""
+    """Return the record's entry for a model: its name, the requested format of answers, and their hash."""
     form = "JSON" if llm.asks_json else "text"
     refused = ", since the server refuses JSON by a schema"
     told = refused if form == "text" and block.response_format == "json_schema" else ""
@@ -181,7 +183,7 @@ def _source(llm: Llm, block: LlmBlock, calls: list[Row]) -> Input:
 
 
 def write_exemplars(job: Job) -> None:
-    """Have a language model write one pool of redundant exemplars, until it is full (rule write_exemplars)."""
+    """Fill one pool of redundant exemplars with sentences of a language model (rule write_exemplars)."""
     place = f"exemplars.{job.wildcards['pool']}"
     pool = LlmPool.parse(job.settings["pool"], place)
     block = LlmBlock.parse(job.operational["service"]["llm"] | job.settings["llm"], f"llms.{pool.llm}")

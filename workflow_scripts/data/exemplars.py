@@ -21,7 +21,7 @@ from workflow_scripts.settings.corpora import Pool
 
 
 class Candidate(NamedTuple):
-    """A sentence that qualifies for a pool."""
+    """A sentence that meets the rules of a pool."""
 
     sentence: str
     tokens: int
@@ -30,14 +30,14 @@ class Candidate(NamedTuple):
     """Uses of each listed word."""
     source: str
     place: int
-    """Number of the call, or row in the corpus."""
+    """Number of its call, or its row in the corpus."""
 
 
 def token_counter(encoder: Path) -> Callable[[list[str]], list[int]]:
-    """A function that counts the tokens of sentences with an encoder's tokeniser, including special tokens.
+    """Return a function that counts the tokens of sentences, including special ones, with an encoder's tokeniser.
 
     Raises:
-        DataError: if the folder ``encoder`` has no fast tokeniser.
+        DataError: if the folder has no fast tokeniser.
     """
     file = encoder / "tokenizer.json"
     if not file.exists():
@@ -49,17 +49,17 @@ def token_counter(encoder: Path) -> Callable[[list[str]], list[int]]:
 
 
 def word_tuple(sentence: str) -> tuple[str, ...]:
-    """The words of a sentence in lower case, without punctuation around them."""
+    """Return the words of a sentence in lower case, without punctuation around them."""
     return tuple(word for word in map(spoken, sentence.split()) if word)
 
 
 class Validator:
-    """Checks sentences against the rules of a pool, and counts refused sentences by reason."""
+    """A check of sentences against the rules of a pool, which counts refused sentences by reason."""
 
     def __init__(
         self, pool: Pool, listed: Iterable[str], tokens_of: Callable[[list[str]], list[int]]
     ) -> None:
-        """``listed`` is the pool's list of words; ``tokens_of`` counts the tokens of sentences."""
+        """Make the check for a pool, its list of words, and a function that counts the tokens of sentences."""
         self.listed = cleaned(listed)
         self.refused: Counter[str] = Counter()
         self._pool = pool
@@ -67,10 +67,10 @@ class Validator:
         self._tokens_of = tokens_of
         self._seen: set[tuple[str, ...]] = set()
         self.repeated_in: dict[tuple[str, ...], int] = {}
-        """For each repeated sentence, by its words, the place of the last repetition."""
+        """Place of the last repetition of each repeated sentence, by its words."""
 
     def accept(self, sentences: list[str], source: str, places: Iterable[int]) -> list[Candidate]:
-        """The ``sentences`` that qualify for the pool, in order."""
+        """Return the sentences that meet the rules of the pool, in order."""
         accepted = []
         for sentence, place, tokens in zip(sentences, places, self._tokens_of(sentences), strict=True):
             words = word_tuple(sentence)
@@ -98,7 +98,7 @@ class Validator:
         return None
 
     def no_sentence(self, sentence: str) -> str | None:
-        """The reason why a line is not a sentence; None if it is one. Lines of a corpus may be headings."""
+        """Return the reason why a line, such as a heading, is not a sentence; None if it is one."""
         return None if sentence.endswith((".", "!", "?")) else "no end of sentence"
 
 
@@ -110,12 +110,12 @@ class Cover(NamedTuple):
 
 
 def greedy_cover(candidates: Sequence[Candidate], listed: Sequence[str], pool: Pool) -> Cover:
-    """Choose ``pool.sentences`` candidates that use each listed word ``pool.uses`` times.
+    """Return ``pool.sentences`` candidates that use each listed word ``pool.uses`` times, if possible.
 
-    Each step takes the candidate with the largest weighted number of uses that are still needed; of equal candidates,
-    the first. The weight of a word is one over the square root of its uses in all candidates: with equal weights, rare
-    words remain uncovered (4 of a list of 200 in the Wikipedia extract, and none with these weights). When all words
-    are covered, the pool is filled with the candidates that have the largest fraction of listed words.
+    Each step takes the first candidate with the maximum weighted number of uses that are still needed. The weight of a
+    word is one over the square root of its uses in all candidates. With equal weights, rare words remain uncovered (4
+    of a list of 200 in the Wikipedia extract, and none with these weights). When all words are covered, the candidates
+    with the largest fraction of listed words fill the pool.
     """
     counts = [[candidate.listed.get(word, 0) for word in listed] for candidate in candidates]
     uses_CW = np.minimum(np.array(counts, dtype=np.int16).reshape(-1, len(listed)), pool.uses)
@@ -138,13 +138,13 @@ def greedy_cover(candidates: Sequence[Candidate], listed: Sequence[str], pool: P
 
 
 def pool_table(candidates: Iterable[Candidate]) -> pa.Table:
-    """Candidates as a table with the columns of ``columns.EXEMPLARS``."""
+    """Return candidates as a table with the columns of ``columns.EXEMPLARS``."""
     rows = [(c.sentence, c.tokens, c.words, c.listed.total(), c.source, c.place) for c in candidates]
     return table_of(rows, EXEMPLARS)
 
 
 def lacks(cover: Cover, listed: Sequence[str], pool: Pool) -> str | None:
-    """A message about missing sentences or uses of words; None if the pool is complete."""
+    """Return a message about missing sentences or uses of words; None if the pool is complete."""
     if len(cover.chosen) >= pool.sentences and not cover.lacking:
         return None
     some = ", ".join(sorted(cover.lacking)[:10])

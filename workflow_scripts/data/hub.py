@@ -1,7 +1,7 @@
 """Access to the Hugging Face Hub, with different errors for missing, forbidden and unreachable repositories.
 
-Only HTTP 404 means that a repository, commit or file does not exist. Any other failure may be temporary, so it stops a
-job and never becomes a gap.
+Only HTTP 404 means that a repository, commit or file does not exist. Any other failure may be temporary, so it stops
+the job and never becomes a gap.
 """
 
 import errno
@@ -21,14 +21,14 @@ _LOCAL_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EP
 
 
 def find(repository: str, revision: str | None, kind: Kind) -> str | None:
-    """Check once, with a short timeout, that a repository has a commit; the libraries would try for half a minute.
+    """Return a repository's commit, from one request with a short timeout; the libraries would try for half a minute.
 
     Returns:
-        The commit; None if the Hub cannot be reached, but a copy of this commit is on this machine.
+        The commit; None if the Hub cannot be reached, but this machine has a copy of the commit.
 
     Raises:
-        MissingError: the repository or commit does not exist.
-        UnreachableError: the Hub cannot be reached, or denies access.
+        MissingError: if the repository or commit does not exist.
+        UnreachableError: if the Hub cannot be reached, or denies access.
     """
     from huggingface_hub import HfApi  # slow to import, and needed only for this kind of source
 
@@ -42,11 +42,11 @@ def find(repository: str, revision: str | None, kind: Kind) -> str | None:
 
 
 def listing(repository: str, revision: str, kind: Kind) -> set[str]:
-    """Return the names of a repository's files at a commit: one request, with a short timeout.
+    """Return the names of a repository's files at a commit, from one request with a short timeout.
 
     Raises:
-        MissingError: the repository or commit does not exist.
-        UnreachableError: the Hub cannot be reached, or denies access.
+        MissingError: if the repository or commit does not exist.
+        UnreachableError: if the Hub cannot be reached, or denies access.
     """
     from huggingface_hub import HfApi  # slow to import, and needed only for this kind of source
 
@@ -58,20 +58,21 @@ def listing(repository: str, revision: str, kind: Kind) -> set[str]:
 
 
 def download(repository: str, revision: str, kind: Kind, patterns: list[str] | None = None) -> Path:
-    """Download files of a repository at a commit; returns their folder.
+    """Download files of a repository at a commit, and return their folder.
 
-    The client retries after temporary failures. Complete files are not downloaded again, and a broken download of a
-    file continues.
+    The client retries after temporary failures. Complete files are not downloaded again, and interrupted downloads
+    continue.
 
     Args:
-        repository: Its name.
+        repository: Name of the repository.
         revision: The commit.
         kind: Type of the repository.
         patterns: Patterns of file names; None for all files.
 
     Raises:
-        MissingError: the repository or commit does not exist.
-        UnreachableError: the Hub denies access, keeps failing, or cannot be reached and the local copy is incomplete.
+        MissingError: if the repository or commit does not exist.
+        UnreachableError: if the Hub denies access or keeps failing, or if it cannot be reached and the local copy is
+            incomplete.
     """
     from huggingface_hub import snapshot_download  # slow to import, and needed only for this kind of source
 
@@ -95,8 +96,8 @@ def reaching(place: str) -> Iterator[None]:
         place: The repository, for the message.
 
     Raises:
-        MissingError: it does not exist.
-        UnreachableError: offline, unknown host, timeout, error of the server, or access denied.
+        MissingError: if it does not exist.
+        UnreachableError: if the machine is offline, the host unknown or slow, the server fails, or access is denied.
     """
     from httpx2 import HTTPError
 
@@ -105,7 +106,8 @@ def reaching(place: str) -> Iterator[None]:
     except (OSError, HTTPError) as error:
         if isinstance(error, OSError) and error.errno in _LOCAL_ERRORS:
             raise
-        causes = [*_causes(error)]  # the client's own message is always that a file is not in its cache
+        # The client's own message always says only that a file is not in its cache.
+        causes = [*_causes(error)]
         responses = [getattr(cause, "response", None) for cause in causes]
         status = next((response.status_code for response in responses if response is not None), None)
         message = (str(causes[-1]).splitlines() or [""])[0].rstrip(". ")
@@ -119,14 +121,14 @@ def reaching(place: str) -> Iterator[None]:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """An error and its causes, including suppressed ones."""
+    """Yield an error and its causes, including suppressed ones."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
 
 
 def snapshot(repository: str, revision: str, kind: Kind) -> Path:
-    """The folder of a commit in the cache of the Hub's client; it may not exist."""
+    """Return the folder of a commit in the cache of the Hub's client; it may not exist."""
     from huggingface_hub.constants import HF_HUB_CACHE
 
     return Path(HF_HUB_CACHE, f"{kind}s--{repository.replace('/', '--')}", "snapshots", revision)
@@ -134,14 +136,14 @@ def snapshot(repository: str, revision: str, kind: Kind) -> Path:
 
 @contextmanager
 def at_commit(revision: str, *, offline: bool) -> Iterator[None]:
-    """Make ``datasets`` read one commit only inside the block, without network requests if ``offline``.
+    """Make ``datasets`` read only one commit inside the block, without network requests if ``offline``.
 
-    If the Hub cannot be reached, the library uses, after half a minute, the newest local copy of a dataset, whatever
-    commit was requested. Therefore each commit has its own cache folder.
+    If the Hub cannot be reached, the library uses, after half a minute, the newest local copy of a dataset, of any
+    commit. Therefore each commit has its own cache folder.
 
     Args:
         revision: The commit.
-        offline: Read only copies on this machine.
+        offline: Whether to read only copies on this machine.
     """
     import datasets  # slow to import
     from huggingface_hub import constants
@@ -157,7 +159,7 @@ def at_commit(revision: str, *, offline: bool) -> Iterator[None]:
 
 @cache
 def answers() -> bool:
-    """True if the Hub answers: one request, with a time limit that also covers the resolution of its name."""
+    """Return whether the Hub answers one request, within a time limit that includes the resolution of its name."""
     from huggingface_hub.constants import ENDPOINT, HF_HUB_OFFLINE
 
     answered: list[bool] = []

@@ -1,7 +1,7 @@
-"""Numbers that papers print, from ``resources/published/*.csv``, which the graph and the jobs of tables read.
+"""Numbers printed in papers, from ``resources/published/*.csv``, for the graph and the jobs of tables.
 
-A row of the file names a number as the paper does, by group, row and column, and its counterpart in this project by
-grid, run and heading; all three are empty if it has none.
+A row of the file identifies a number in the paper by group, row and column, and its counterpart in this project by
+grid, run and heading, which are empty if it has none.
 """
 
 import csv
@@ -24,20 +24,20 @@ class Printed(NamedTuple):
     row: str
     column: str
     value: float | None
-    """None if it is only drawn, or illegible."""
+    """None if the number is only drawn, or illegible."""
     grid: str
     run: str
     heading: str
     source: str
-    """The citation."""
+    """Citation of the paper."""
 
     @property
     def target(self) -> tuple[str, str, str] | None:
-        """Grid, run and heading of the counterpart."""
+        """Return grid, run and heading of the counterpart; None without one."""
         return (self.grid, self.run, self.heading) if self.grid else None
 
     def __str__(self) -> str:
-        """Table, group, row and column, for messages."""
+        """Return table, group, row and column, for messages."""
         return ": ".join([self.table, ", ".join(filter(None, (self.group, self.row, self.column)))])
 
 
@@ -45,7 +45,7 @@ _NEEDED = ("row", "column", "grid", "run", "heading", "value", "source")
 
 
 def read_printed(content: bytes, place: str) -> list[Printed]:
-    """The numbers of one file.
+    """Return the printed numbers in one file.
 
     Args:
         content: CSV in UTF-8.
@@ -57,37 +57,39 @@ def read_printed(content: bytes, place: str) -> list[Printed]:
     try:
         rows = list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{place}: not a CSV in UTF-8: {error}. Save it as one.") from error
+        raise DataError(f"{place}: not CSV in UTF-8: {error}. Save it in this format.") from error
     table = place.rpartition("/")[2].removesuffix(".csv")
     return [_number(row, table, f"{place}: row {line}") for line, row in enumerate(rows, start=1)]
 
 
 def _number(row: Mapping[str | None, str | None], table: str, place: str) -> Printed:
     if missing := [name for name in _NEEDED if row.get(name) is None]:
-        raise DataError(f"{place} has no {', '.join(missing)}. Give the columns {', '.join(_NEEDED)}.")
+        raise DataError(f"{place} has no {', '.join(missing)}. Write the columns {', '.join(_NEEDED)}.")
     if None in row:  # csv's key of cells beyond the header
-        raise DataError(f"{place} has more cells than the header. Quote text with commas.")
+        raise DataError(f"{place} has more cells than the header. Put text with commas into quotation marks.")
     cells: dict[str, Any] = {name: row.get(name) or "" for name in Printed._fields} | {"table": table}
     try:
         return Printed(**cells | {"value": float(cells["value"]) if cells["value"] else None})
     except ValueError as error:
-        raise DataError(f"{place}: value '{row['value']}' is not a number. Correct the row.") from error
+        raise DataError(
+            f"{place}: value '{row['value']}' is not a number. Write a number, or leave the cell empty."
+        ) from error
 
 
 def cell_numbers(
     contents: Mapping[str, bytes], cells: Collection[tuple[str, str]], grid: str, others: Collection[str] = ()
 ) -> dict[tuple[str, ...], Printed]:
-    """The printed numbers of one grid by run and heading.
+    """Return the printed numbers of one grid by run and heading.
 
     Args:
-        contents: Path of each file to its bytes.
+        contents: Bytes of each file by path.
         cells: Runs and headings of the grid.
-        grid: Its name.
-        others: Grids whose numbers are taken in place of its own, where it has their run and heading.
+        grid: Name of the grid.
+        others: Grids whose numbers are used instead of its own, in cells of the same run and heading.
 
     Raises:
         DataError: as ``read_printed``; or if a row's run and heading are not in the grid, or have no value or two; or
-            if another grid shares none.
+            if one of the other grids has no common cell.
     """
     every = [number for place, content in contents.items() for number in read_printed(content, place)]
     in_tables = [number for number in every if PLACED not in number.heading]
@@ -97,7 +99,7 @@ def cell_numbers(
         ]
         if missing := sorted({*others} - {number.grid for number in shared}):
             problem = f"printed_in: {missing[0]} has no printed number for a run and heading of this grid"
-            raise DataError(f"experiments.{grid}: {problem}. Correct the name.")
+            raise DataError(f"experiments.{grid}: {problem}. Remove it, or choose a grid with such a number.")
         return _by(("run", "heading"), shared)
     ours = [number for number in in_tables if number.grid == grid]
     for number in ours:
@@ -108,7 +110,7 @@ def cell_numbers(
 
 
 def as_printed(content: bytes, place: str) -> dict[tuple[str, ...], Printed]:
-    """The numbers of one file by the paper's group, row and column; a single group is named "".
+    """Return the numbers in one file by the paper's group, row and column; a single group is named "".
 
     Raises:
         DataError: as ``read_printed``, or if a cell has no value or two.
@@ -120,11 +122,11 @@ def as_printed(content: bytes, place: str) -> dict[tuple[str, ...], Printed]:
 
 
 def _by(names: Sequence[str], numbers: Iterable[Printed]) -> dict[tuple[str, ...], Printed]:
-    """Numbers by some of their fields; repeated numbers must have the same value."""
+    """Return numbers by some of their fields; repeated numbers must have the same value."""
     by_fields: dict[tuple[str, ...], Printed] = {}
     for number in numbers:
         if number.value is None:
-            raise DataError(f"{number}: has no value. Give one or remove the row.")
+            raise DataError(f"{number}: has no value. Add one, or remove the row.")
         key = tuple(getattr(number, name) for name in names)
         if by_fields.setdefault(key, number).value != number.value:
             raise DataError(f"{number}: has two values. Remove one row.")
@@ -132,5 +134,5 @@ def _by(names: Sequence[str], numbers: Iterable[Printed]) -> dict[tuple[str, ...
 
 
 def look_up(numbers: Mapping[tuple[str, ...], Printed], group: str, row: str, column: str) -> Printed | None:
-    """The number of a cell, in its group or in a file with one group."""
+    """Return the number of a cell, in its group or in a file with one group; None without one."""
     return numbers.get((group, row, column)) or numbers.get(("", row, column))

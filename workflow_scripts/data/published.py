@@ -1,6 +1,6 @@
 """Encoder folders as published: their files and modules, and settings that only sentence-transformers applies.
 
-Folders are not trusted: no path leads out of them, none of their code is run, no pickle is read.
+Folders are not trusted: paths must stay inside, their code is never run, and pickles are never read.
 """
 
 import json
@@ -18,12 +18,12 @@ WEIGHTS, SHARDS = "model.safetensors", "model.safetensors.index.json"
 CONFIG, MODULES, PROMPTS = "config.json", "modules.json", "config_sentence_transformers.json"
 TOKENISER, ADAPTER = "tokenizer.json", "adapter_config.json"
 ONLY_AS_PUBLISHED = "only_as_published.json"
-"""The file of a fetched encoder with the reason why its vectors are right only with the published modules."""
-ALONE = "readout as_published alone"
-"""The readout that applies the modules and prompts published with an encoder, for messages."""
+"""File of a fetched encoder with the reason why its vectors are correct only with the published modules."""
+ALONE = "readout as_published only"
+"""The only readout that applies the modules and prompts published with an encoder, for messages."""
 _FAMILIES = ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 INPUT_FILES = tuple(f"sentence_{family}_config.json" for family in _FAMILIES)
-"""Possible names of the file with the encoder's input settings; sentence-transformers reads the first that exists."""
+"""Possible names of the file of input settings; sentence-transformers reads the first that exists."""
 _INPUT_SETTINGS = (
     "do_lower_case",
     *(f"{what}_{suffix}" for what in ("config", "model", "tokenizer") for suffix in ("args", "kwargs")),
@@ -58,7 +58,7 @@ class Module(BaseModel):
 
     @property
     def kind(self) -> str:
-        """Class name of the module."""
+        """Return the class name of the module."""
         return self.type.rpartition(".")[2]
 
 
@@ -66,21 +66,21 @@ _Modules = Annotated[list[Module], Field(min_length=1)]
 
 
 def read_json(file: Path, kind: Any = dict[str, Any]) -> Any:
-    """Contents of a JSON file; an empty object if there is no such file.
+    """Return the contents of a JSON file; an empty object if the file does not exist.
 
     Raises:
-        DataError: if it is damaged, or its contents are not of the type ``kind``.
+        DataError: if the file is damaged, or its contents are not of the type ``kind``.
     """
     try:
         return TypeAdapter(kind).validate_json(file.read_bytes()) if file.is_file() else {}
     except ValidationError as error:
         first = error.errors()[0]
         place = "".join(f"{part}: " for part in first["loc"])
-        raise DataError(f"{file}: {place}{first['msg']}. Get the model again.") from error
+        raise DataError(f"{file}: {place}{first['msg']}. Obtain the model again.") from error
 
 
 def published_modules(folder: Path) -> list[Module]:
-    """Modules of a folder in order; none if sentence-transformers did not save it.
+    """Return the modules of a folder in order; empty if sentence-transformers did not save it.
 
     Raises:
         DataError: if the file is not a list of modules, or a path leads out of the folder.
@@ -89,12 +89,12 @@ def published_modules(folder: Path) -> list[Module]:
 
 
 def encoder_folder(folder: Path) -> Path:
-    """The folder of the first module, which holds the encoder."""
+    """Return the folder of the first module, which contains the encoder."""
     return folder / next((module.path for module in published_modules(folder)), "")
 
 
 def files_of(folder: Path) -> list[str]:
-    """Names of the files to copy from an encoder's folder and the folders of its modules.
+    """Return the names of the files to copy from an encoder's folder and the folders of its modules.
 
     Raises:
         DataError: if the path of a module, or a link, leads out of the folder.
@@ -113,12 +113,12 @@ def files_of(folder: Path) -> list[str]:
 
 
 def check_inside(folder: Path, files: Iterable[str]) -> None:
-    """Check that no file of an encoder's folder is a link that leads out of it.
+    """Raise DataError if a file of an encoder's folder is a link that leads out of it.
 
-    The files of a commit in the cache of the Hub's client are links to its folder ``blobs``.
+    In the cache of the Hub's client, the files of a commit are links to its folder ``blobs``, which are accepted.
 
     Raises:
-        DataError: naming the first such file and its target.
+        DataError: with the first such file and its target.
     """
     homes = [home := folder.resolve()]
     if home.parent.name == "snapshots":
@@ -138,32 +138,32 @@ def copy_files(origin: Path, folder: Path, files: Iterable[str]) -> None:
 
 
 def longest_input(folder: Path) -> int | None:
-    """Maximum input length of a published encoder in tokens (``max_seq_length``); None if its folder gives none."""
+    """Return the maximum input length of a published encoder in tokens (``max_seq_length``); None if unspecified."""
     length: int | None = input_settings(folder)[1].get("max_seq_length")
     return length
 
 
 def input_settings(folder: Path) -> tuple[Path, Mapping[str, Any]]:
-    """The file with the encoder's input settings and its content, which is empty if the file does not exist."""
+    """Return the file of the encoder's input settings and its content, which is empty if the file does not exist."""
     files = [encoder_folder(folder) / name for name in INPUT_FILES]
     file = next((file for file in files if file.is_file()), files[0])
     return file, read_json(file)
 
 
 def unreadable(folder: Path, what: str, error: Exception) -> DataError:
-    """A one-line error for a library's exception while it reads a model folder."""
-    return DataError(f"{folder}: no {what} can be loaded: {reason_of(error)}. Get the model again.")
+    """Return a one-line error for a library's exception while it reads a model folder."""
+    return DataError(f"{folder}: no {what} can be loaded: {reason_of(error)}. Obtain the model again.")
 
 
 def reason_of(error: Exception) -> str:
-    """The first line of a library's error; in place of a reference to a report, what the report says."""
+    """Return the first line of a library's error, or the content of the report to which it refers."""
     if "ignore_mismatched_sizes" in str(error):
-        return "weights have other shapes than the configuration says, as those of pruned heads have"
+        return "shapes of weights differ from the configuration, as with pruned heads"
     return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
 
 
 def applied_as_published(folder: Path) -> Iterator[str]:
-    """Settings that change token ids or states and that only sentence-transformers applies, a line each."""
+    """Yield a line for each setting that changes token ids or states and that only sentence-transformers applies."""
     file, settings = input_settings(folder)
     for name in _INPUT_SETTINGS:
         if value := settings.get(name):
@@ -176,7 +176,7 @@ def applied_as_published(folder: Path) -> Iterator[str]:
 
 
 def published_labels(folder: Path) -> Iterator[str]:
-    """A label for each published module or prompt that changes the encoder's vectors."""
+    """Yield a label for each published module or prompt that changes the encoder's vectors."""
     for module in published_modules(folder)[1:]:
         if module.kind not in ("Pooling", "Normalize"):  # Normalize does not change cosines
             yield f"the encoder was published with {module.kind} ({module.path}), applied by {ALONE}"

@@ -1,9 +1,9 @@
 """Corpora of round trips.
 
-Paraphrases are positives. ``unchanged`` rows are kept or dropped as configured for the corpus, since a rule-based
-engine leaves one sentence in thirty unchanged. All other rows are dropped and counted, as are rows with a translation
-that several different sentences got, and rows whose round trip is unlike its sentence or nearer to another one
-(``jobs.compare_round_trips``). If these are more than a share, the translator is at fault, and the job stops.
+Paraphrases are positives. ``unchanged`` rows are kept or dropped as configured, since a rule-based engine leaves one
+sentence in thirty unchanged. All other rows are dropped and counted. So are rows whose translation several different
+sentences share, and rows whose round trip is unlike its sentence or nearer to another one
+(``jobs.compare_round_trips``). If these exceed ``rejected_share``, the translator is at fault, and the job stops.
 """
 
 from collections import Counter
@@ -24,16 +24,16 @@ UNLIKE, ASTRAY = "rejected: unlike its sentence", "rejected: nearer to another s
 
 
 def judge(trips: pd.DataFrame, similarities: pa.Table | None, settings: Thresholds | None) -> pd.Series:
-    """The outcomes of round trips after the comparison with their sentences; without one, as they are.
+    """Return the outcomes of round trips after the comparison with their sentences, or unchanged without one.
 
     Args:
         trips: Columns of ``columns.ROUND_TRIPS``.
-        similarities: Columns of ``columns.TRIP_COSINES``, a row for each round trip that may be trained on.
+        similarities: Columns of ``columns.TRIP_COSINES``, a row for each round trip that can be used for training.
         settings: The thresholds.
 
     Raises:
-        DataError: if more round trips are rejected than ``rejected_share``; the one that is least like its sentence is
-            shown.
+        DataError: if more round trips are rejected than ``rejected_share``; the message shows the one least like its
+            sentence.
     """
     outcomes = trips["outcome"].copy()
     if similarities is None or settings is None:
@@ -49,10 +49,11 @@ def judge(trips: pd.DataFrame, similarities: pa.Table | None, settings: Threshol
         found = (
             f"{len(rejected)} of {len(compared)} round trips are unlike their sentences, or nearer to others"
         )
-        shown = f"{worst['sentence']!r} came back as {worst['back']!r}, by way of {worst['pivot']!r}"
+        shown = f"{worst['sentence']!r} came back as {worst['back']!r}, through {worst['pivot']!r}"
         raise DataError(
-            f"{found}, more than rejected_share {settings.rejected_share:g}: {shown}. Correct the translator, and "
-            "remove its answers from the ledger (docs/provenance.md), or raise rejected_share."
+            f"{found}, more than rejected_share {settings.rejected_share:g}: {shown}. Correct the "
+            "translator, and remove its answers from the ledger (docs/provenance.md), or increase "
+            "rejected_share."
         )
     return outcomes
 
@@ -64,15 +65,15 @@ def to_train_on(
     similarities: pa.Table | None,
     thresholds: Thresholds | None,
 ) -> tuple[pa.Table, Counter[str]]:
-    """Select the rows for training, in the requested form.
+    """Return the rows for training, in the configured form.
 
     Args:
         trips: Columns of ``columns.ROUND_TRIPS``.
         base: The corpus that was translated, columns of ``columns.SENTENCES``.
         shape: The form, and the treatment of unchanged rows.
-        similarities: Comparison of the round trips with their sentences, columns of ``columns.TRIP_COSINES``; None
-            leaves it out.
-        thresholds: When a compared round trip is rejected.
+        similarities: Comparison of the round trips with their sentences, columns of ``columns.TRIP_COSINES``; None if
+            they were not compared.
+        thresholds: Thresholds of rejection.
 
     Returns:
         Triples without negatives, or sentences at the positions of the base sentences (``columns``); and the
@@ -100,7 +101,7 @@ def to_train_on(
 
 
 def gather_round_trips(job: Job) -> None:
-    """Join the parts of a translated corpus and keep what may be trained on (rule gather_round_trips)."""
+    """Join the parts of a translated corpus and keep the rows for training (rule gather_round_trips)."""
     name = job.wildcards["corpus"]
     shape = Shape.parse(job.settings["shape"], f"corpora.{name}.round_trip")
     base = job.read("sentences", SENTENCES)
@@ -108,7 +109,7 @@ def gather_round_trips(job: Job) -> None:
     trips = pa.concat_tables(parts).sort_by("row")
     asked = base.slice(0, job.settings["max_sentences"])
     if trips["row"].to_pylist() != list(range(len(asked))) or not trips["sentence"].equals(asked["sentence"]):
-        found = f"{len(trips)} rows; the corpus has {len(asked)}, or others"
+        found = f"{len(trips)} rows do not match the corpus's {len(asked)} sentences"
         raise DataError(f"{job.inputs('trips')[0].parent}: {found}. Delete the folder and run again.")
     thresholds = job.settings["similarity"]
     if thresholds is not None:
@@ -121,7 +122,8 @@ def gather_round_trips(job: Job) -> None:
         raise DataError(f"corpora.{name}: {error}") from None
     if not len(train):
         raise DataError(
-            f"corpora.{name}: no round trip may be trained on ({dict(dropped)}). Look at its parts."
+            f"corpora.{name}: no round trip can be used for training ({dict(dropped)}). Check the "
+            "translator's answers in its parts."
         )
     counts = table_of(sorted(dropped.items()), DROPPED)
     job.write({"train": train, "dropped": counts}, labels=[job.settings["label"]])

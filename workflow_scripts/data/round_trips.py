@@ -33,7 +33,7 @@ from workflow_scripts.settings.corpora import Limits, Translation
 
 
 def classify_trip(sentence: str, pivot: Row, back: Row | None, limits: Limits) -> str:
-    """The outcome of one sentence; ``pivot`` is its translation, ``back`` the translation of the pivot."""
+    """Return the outcome of one sentence; ``pivot`` is its translation, ``back`` the translation of the pivot."""
     for row in (pivot, back):
         if row is not None and row.status != "usable":
             return f"rejected: {row.reason}" if row.status == "rejected" else row.status
@@ -52,7 +52,7 @@ def classify_trip(sentence: str, pivot: Row, back: Row | None, limits: Limits) -
 
 
 def _left(before: str, after: str) -> float:
-    """The fraction of the words of ``before`` that occur in ``after``, counting repetitions.
+    """Return the fraction of the words of ``before`` that occur in ``after``, counting repetitions.
 
     ASSUME: two languages have names and numbers in common, but rarely four words in five. Of 4,000 sentences of
     Wikipedia, two do through Spanish and one through Catalan (Apertium); half have one word in six in common.
@@ -62,7 +62,7 @@ def _left(before: str, after: str) -> float:
 
 
 def shard_rows(rows: int, shard: str) -> range:
-    """Rows of shard "n-of-N", n from 1: parts of nearly equal size, in order, the larger ones first."""
+    """Return the rows of shard "n-of-N", n from 1: parts of nearly equal size, in order, the larger ones first."""
     number, shards = map(int, shard.split("-of-"))
     part = np.array_split(np.arange(rows), shards)[number - 1]
     return range(int(part[0]), int(part[-1]) + 1) if len(part) else range(0)
@@ -75,25 +75,26 @@ def round_trips(
     backs: Sequence[Row | None],
     limits: Limits,
 ) -> pa.Table:
-    """A table with the columns of ``columns.ROUND_TRIPS``; the lists are parallel to ``rows``."""
+    """Return a table with the columns of ``columns.ROUND_TRIPS``; the lists are parallel to ``rows``."""
+    # No pivot is None; the condition is for the type checker.
     outcomes = [
         classify_trip(sentence, pivot, back, limits)
         for sentence, pivot, back in zip(sentences, pivots, backs, strict=True)
-        if pivot is not None  # always true; for the type checker
+        if pivot is not None
     ]
     columns = (rows, sentences, usable_answers(pivots), usable_answers(backs), outcomes)
     return table_of(zip(*columns, strict=True), ROUND_TRIPS)
 
 
 def usable_answers(rows: Sequence[Row | None]) -> list[str | None]:
-    """The answers of usable rows; None for all others."""
+    """Return the answers of usable rows; None for all others."""
     return [row.answer if row is not None and row.status == "usable" else None for row in rows]
 
 
 def translate_shard(job: Job) -> None:
     """Translate one part of a corpus and translate it back (rule translate_shard).
 
-    Only what is not in the ledger is translated; every row is written with its outcome.
+    Only texts that are not in the ledger are translated; every row is written with its outcome.
     """
     settings = Translation.parse(job.settings["translation"], f"corpora.{job.wildcards['corpus']}.round_trip")
     limits = Limits.parse(job.operational["service"]["limits"] | job.settings["limits"], "round_trip")
@@ -119,7 +120,7 @@ def _translator(job: Job, direction: Direction, ledger: Ledger) -> Translator:
 
 
 def _source(translator: Translator, rows: list[Row | None]) -> Input:
-    """The record's entry for an engine, with the hash of its answers."""
+    """Return the record's entry for an engine, with the hash of its answers."""
     direction = translator.direction
     name = " ".join(filter(None, [translator.name, translator.model, direction.source, direction.target]))
     digest = hashlib.sha256(json.dumps(usable_answers(rows)).encode()).hexdigest()

@@ -1,8 +1,8 @@
 """Sources of datasets and encoders: files on this machine and repositories of the Hub, pinned by hashes and commits.
 
-A dataset or encoder lists its sources, best first; the first available one is read, and those on this machine come
-before the Hub. A ``SourcePlan`` has the files with their hashes, or the repositories with their commits. It is made
-while planning, and is a setting of the job, which enforces it: a file that appears or changes is a changed setting.
+A dataset or encoder lists its sources, best first. The first available one is read; those on this machine precede the
+Hub. A ``SourcePlan`` contains the files with their hashes, or the repositories with their commits. It is made during
+planning and is a setting of the job, which enforces it: a file that appears or changes is a changed setting.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -30,7 +30,7 @@ S = TypeVar("S", bound=FileSource | HubSource | EncoderSource)
 T = TypeVar("T")
 
 Pin = str | Sequence[str] | None
-"""The hash that a file must have, or a list of accepted hashes; None if the file is not pinned."""
+"""The accepted hash or hashes of a file; None if the file is not pinned."""
 
 
 class Repository(Settings):
@@ -40,22 +40,23 @@ class Repository(Settings):
     revision: str | None = Field(description="Commit; null if the configuration has none.")
 
     def __str__(self) -> str:
-        """The name, and the commit if there is one."""
+        """Return the name, and the commit if one is set."""
         return f"hub:{self.name}@{self.revision}" if self.revision else f"hub:{self.name}"
 
 
 class SourcePlan(Settings):
-    """The source that a job is to read, as found while planning."""
+    """The source that a job must read, as found during planning."""
 
     kind: Literal["files", "hub", "unreachable", "absent", "none"] = Field(
-        description="files: of this machine; hub: the Hub may have it; unreachable or absent: the Hub, the only source "
-        "of something optional, does not answer or lacks it; none: no file exists and no repository is named."
+        description="State of the source. files: on this machine; hub: the Hub may have it; unreachable or "
+        "absent: only the Hub may have it, which does not answer or lacks it, and it is optional; "
+        "none: no file exists and no repository is configured."
     )
-    files: dict[str, str] = Field(default={}, description="Name of each file in records to its sha256.")
+    files: dict[str, str] = Field(default={}, description="sha256 of each file by its name in records.")
     repositories: tuple[Repository, ...] = ()
 
     def __str__(self) -> str:
-        """The files with their hashes, or the repositories with their commits, in words."""
+        """Return the files with their hashes, or the repositories with their commits, in words."""
         if self.kind == "none":
             return "none"
         if self.kind == "files":
@@ -67,12 +68,12 @@ class SourcePlan(Settings):
 
 
 def accepted(pin: Pin) -> Sequence[str]:
-    """The accepted hashes of a file; empty if it is not pinned."""
+    """Return the accepted hashes of a file; empty if it is not pinned."""
     return [pin] if isinstance(pin, str) else pin or []
 
 
 def check_planned(place: str, plan: SourcePlan, read: Iterable[Input]) -> None:
-    """Check that a job has read its planned source.
+    """Raise DataError unless a job has read its planned source.
 
     Raises:
         DataError: if another source was read, or a file has changed since.
@@ -84,7 +85,7 @@ def check_planned(place: str, plan: SourcePlan, read: Iterable[Input]) -> None:
 
 
 def expected(source: Any) -> str:
-    """A source in words: its files with their pinned hashes, or its repository and commit."""
+    """Return a source in words: its files with their pinned hashes, or its repository and commit."""
     if isinstance(source, HubSource | HubEncoder):
         return source.prefix.removesuffix("/").removesuffix("@None")
     if isinstance(source, LocalEncoder | PackageEncoder):
@@ -94,16 +95,16 @@ def expected(source: Any) -> str:
 
 
 def promised(file: File) -> str:
-    """The accepted hashes of a file in words."""
+    """Return the accepted hashes of a file in words."""
     return f"sha256 {' or '.join(accepted(file.sha256)) or 'not pinned'}"
 
 
 def first_available(place: str, sources: Sequence[S], get: Callable[[S], T], remedy: str) -> T:
-    """The result of ``get`` for the first available source; sources on this machine come before the Hub.
+    """Return the result of ``get`` for the first available source; sources on this machine precede the Hub.
 
     Raises:
-        MissingError: if no source is available.
-        UnreachableError: if no source is available, and at least one could not be reached; it ends with ``remedy``.
+        MissingError: if no source is available; the message ends with ``remedy``.
+        UnreachableError: if no source is available, and at least one could not be reached.
     """
     tried: list[DataError] = []
     for source in sorted(sources, key=lambda source: isinstance(source, Pinned)):
@@ -118,10 +119,10 @@ def first_available(place: str, sources: Sequence[S], get: Callable[[S], T], rem
 
 
 def as_pinned(file: Path, label: str, pin: Pin, advice: str) -> Input:
-    """A file by its label and hash.
+    """Return a file as an input, with its label and hash.
 
     Raises:
-        DataError: if it is pinned, and missing or another file; it ends with ``advice``.
+        DataError: if the file has another hash than the pinned ones; the message ends with ``advice``.
     """
     sha256, pinned = sha256_of(file) if file.is_file() else "missing", accepted(pin)
     if pinned and sha256 not in pinned:
@@ -130,19 +131,19 @@ def as_pinned(file: Path, label: str, pin: Pin, advice: str) -> Input:
 
 
 def source_folder(source: Any, data_root: Path | None, kind: Kind, files: list[str] | None) -> Path:
-    """The folder that contains the files of a source; of a repository, all files if ``files`` is None.
+    """Return the folder that contains the files of a source; all files of a repository if ``files`` is None.
 
     Raises:
-        MissingError: no data root is set, or the package, repository or commit does not exist.
-        UnreachableError: the Hub cannot be reached.
-        DataError: a repository has no revision; the message has the line that pins its newest commit.
+        MissingError: if no data root is set, or the package, repository or commit does not exist.
+        UnreachableError: if the Hub cannot be reached.
+        DataError: if a repository has no revision; the message contains the line that pins its newest commit.
     """
     if isinstance(source, Pinned):
         if source.revision:
             return download(source.repository, source.revision, kind, files)
         newest = find(source.repository, None, kind)
         problem = f"hub:{source.repository}: no revision is pinned; the Hub has {newest}"
-        raise DataError(f"{problem}. Write into its block: {source.pinned_at(str(newest))}")
+        raise DataError(f"{problem}. Add to its block: {source.pinned_at(str(newest))}")
     if root := source.root(data_root):
         return Path(root)
     if source.kind == "package":

@@ -1,4 +1,4 @@
-"""Tables from rows, and tables of datasets and corpora in any form."""
+"""Functions that make tables from rows, and read tables of datasets and corpora in any form."""
 
 import math
 import re
@@ -17,11 +17,11 @@ TEXT_COLUMNS = ("sentence", "sentence1", "sentence2", "text1", "text2", "anchor"
 """Text columns of all tables that training or evaluation reads."""
 
 MISSING = frozenset({"nan", "na", "n/a", "#n/a", "<na>", "null", "none"})
-"""How programs write missing values, without case."""
+"""Spellings of missing values in common programs, in lower case."""
 
 
 def table_of(rows: Iterable[Sequence[Any]], schema: pa.Schema) -> pa.Table:
-    """A table of rows whose cells are in the order of the columns."""
+    """Return a table of rows whose cells are in the order of the columns."""
     columns = list(zip(*rows, strict=True)) or [()] * len(schema)
     return pa.table(dict(zip(schema.names, columns, strict=True)), schema)
 
@@ -30,33 +30,33 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORE
 
 
 def number_of(text: str) -> float:
-    """Return the number that a text is, with a point before its decimals.
+    """Return a text as a number, with a point before its decimals.
 
     Raises:
-        ValueError: if it is not one, as 1,5 and, though Python reads them, 1_0 and digits of other scripts.
+        ValueError: if it is not a number, such as 1,5; also for 1_0 and digits of other scripts, which Python reads.
     """
     value = float(text) if _NUMBER.fullmatch(text.strip()) else math.nan
     if math.isfinite(value):
         return value
     if "," in text:
         raise ValueError(
-            f"score {text!r} is not a number; decimals follow a point, and thousands are not set off"
+            f"score {text!r} is not a number. Write decimals after a point, and thousands without separators"
         )
     raise ValueError(f"score {text!r} is not a number")
 
 
 def texts_of(table: pa.Table) -> Iterator[str]:
-    """Every text of a table, column by column, without nulls."""
+    """Yield all texts of a table, column by column, without nulls."""
     for name in TEXT_COLUMNS:
         if name in table.column_names:
             yield from table[name].drop_null().to_pylist()
 
 
 def read_dataset_table(path: Path) -> pa.Table:
-    """Read a dataset or corpus of any form.
+    """Return a dataset or corpus of any form, read from its file.
 
     Raises:
-        DataError: if the file is missing or damaged, or its columns belong to no form.
+        DataError: if the file is missing or damaged, or its columns fit no form.
     """
     if not path.exists():
         raise DataError(f"{path}: no such file. {how_to_make(path)}")
@@ -64,5 +64,5 @@ def read_dataset_table(path: Path) -> pa.Table:
     columns = pq.read_schema(path).remove_metadata()
     schema = next((schema for schema in FORMS.values() if columns.equals(schema)), None)
     if schema is None:
-        raise DataError(f"{path}: columns {columns.names} belong to no form. Rerun read_dataset.")
+        raise DataError(f"{path}: columns {columns.names} fit no form. Rerun read_dataset.")
     return read_table(path, schema)

@@ -11,21 +11,21 @@ _AROUND_WORDS = re.compile(r"^[\W_]+|[\W_]+$")
 
 
 def spoken(word: str) -> str:
-    """A word in lower case, without the punctuation around it.
+    """Return a word in lower case, without the punctuation around it.
 
-    ASSUME: "The", "the" and "the," are the same word of a list. An uncased tokeniser sees no case, and 3R underlines
+    ASSUME: "The", "the" and "the," are the same word of a list. An uncased tokeniser ignores case, and 3R underlines
     words in its examples regardless of case and punctuation.
     """
     return _AROUND_WORDS.sub("", word).casefold()
 
 
 def cleaned(words: Iterable[str]) -> list[str]:
-    """The distinct words in lower case without punctuation; punctuation alone is dropped."""
+    """Return the distinct words in lower case without punctuation; words of only punctuation are dropped."""
     return list(dict.fromkeys(word for word in map(spoken, words) if word))
 
 
 def top_words(counts: pa.Table, length: int) -> list[str]:
-    """The ``length`` most frequent words, without "The" if "the" is more frequent.
+    """Return the ``length`` most frequent words, without "The" if "the" is more frequent.
 
     The ten words that 3R prints lack "The", which is ninth in the first 11,914 lines of its corpus; "York" is kept,
     since "york" is not a word.
@@ -41,6 +41,6 @@ def top_words(counts: pa.Table, length: int) -> list[str]:
     rank = {word: index for index, word in enumerate(every)}
     words = [word for index, word in enumerate(every) if rank.get(word.lower(), index) >= index]
     if len(words) < length:
-        problem = f"the corpus has {len(words)} different words; the list asks for {length}"
-        raise DataError(f"words: {problem}. Shorten the list.")
+        problem = f"the corpus has {len(words)} different words; list_words is {length}"
+        raise DataError(f"words: {problem}. Set it to {len(words)} or less.")
     return words[:length]

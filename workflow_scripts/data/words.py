@@ -13,7 +13,7 @@ from workflow_scripts.settings.corpora import Words
 
 
 def word_counts(texts: Iterable[str], words: Words) -> pa.Table:
-    """Count words separated by white space, with case and punctuation (3R lists "York" and "King").
+    """Return counts of words separated by white space, with case and punctuation (3R lists "York" and "King").
 
     Returns:
         Columns of ``columns.WORD_COUNTS``, most frequent first, equal counts in alphabetical order.
@@ -32,7 +32,7 @@ def word_counts(texts: Iterable[str], words: Words) -> pa.Table:
 
 
 def change_rates(counts: np.ndarray) -> np.ndarray:
-    """(T_{n-1} - T_n) / T_n of falling counts T; nan for the first.
+    """Return (T_{n-1} - T_n) / T_n of descending counts T; nan for the first.
 
     3R's appendix B has (T_n - T_{n+1}) / T_{n+1}, but this formula reproduces its Table 5 (O-70).
     """
@@ -42,10 +42,10 @@ def change_rates(counts: np.ndarray) -> np.ndarray:
 
 
 def local_peaks(rates: np.ndarray, window: int) -> np.ndarray:
-    """True for a rate that is higher than all others up to ``window`` ranks away; the first rank is not a peak.
+    """Return True for each rate that exceeds all others up to ``window`` ranks away; the first rank is no peak.
 
-    ASSUME: 3R names peaks at 103, 176, 199, 300, 393 and 472, but no rule. Its Table 5 has smaller maxima next to them
-    (101, 198), so a window of one neighbour on either side is too small.
+    ASSUME: 3R lists peaks at 103, 176, 199, 300, 393 and 472, but states no rule. Its Table 5 has smaller maxima next
+    to them (101, 198), so a window of one neighbour on either side is too small.
     """
     known = np.nan_to_num(rates, nan=-np.inf)
     padded = np.pad(known, (window, window + 1), constant_values=-np.inf)

@@ -1,4 +1,4 @@
-"""Evaluators: an encoder or its vectors in, scores in long form out; one module per kind of evaluation.
+"""Evaluators, one module for each kind: they return scores in long form of an encoder or its vectors.
 
 ``evaluation.base`` defines their interface.
 """

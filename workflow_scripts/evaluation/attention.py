@@ -34,7 +34,7 @@ def cls_energy(
     sentences: Sequence[str],
     config: Energy,
 ) -> list[Score]:
-    """E_CLS averaged over sentences, and over the encoders of an ensemble.
+    """Return E_CLS averaged over sentences and over the encoders of an ensemble.
 
     Returns:
         One score per layer (``layer:1`` ...) and their ``mean``.
@@ -73,7 +73,7 @@ def _layer_energies(
 
 
 def energy(context_BTD: Tensor, mask_BT: Tensor) -> Tensor:
-    """E_CLS of each sentence, shape (B,), float64; padding is ignored."""
+    """Return E_CLS of each sentence, shape (B,), float64; padding is ignored."""
     squares_BT = context_BTD.double().square().sum(dim=-1) * mask_BT
     return (squares_BT[:, 0] / squares_BT[:, 1:].sum(dim=1)).sqrt()
 
@@ -81,10 +81,10 @@ def energy(context_BTD: Tensor, mask_BT: Tensor) -> Tensor:
 def attention_maps(
     models: Sequence[PreTrainedModel], tokenizer: PreTrainedTokenizerBase, config: Maps
 ) -> pa.Table:
-    """Attention weights of every head, with the columns of ``columns.ATTENTION``.
+    """Return the attention weights of every head, with the columns of ``columns.ATTENTION``.
 
-    The heads of an ensemble's encoders are numbered one encoder after the other. The encoders are switched to eager
-    attention for good: faster kernels never compute the weights.
+    The heads of an ensemble's encoders are numbered consecutively. The encoders are switched to eager attention and
+    stay so: faster kernels never compute the weights.
 
     Raises:
         ConfigError: if a model does not have one of the layers.
@@ -93,9 +93,7 @@ def attention_maps(
     for model in models:
         count = model.config.num_hidden_layers
         if outside := [layer for layer in config.layers if not 1 <= layer <= count]:
-            raise ConfigError(
-                f"attention.layers: no layer {outside[0]}; the encoder has layers 1 to {count}."
-            )
+            raise ConfigError(f"attention.layers: no layer {outside[0]}. Choose from: 1 to {count}.")
         model.train(False).set_attn_implementation("eager")
         for sentence in config.sentences:
             limit = {"truncation": True, "max_length": config.max_tokens}
@@ -111,7 +109,7 @@ def attention_maps(
 
 
 def _map_table(sentence: str, layer: int, heads: int, tokens: list[str], weights_HTT: Tensor) -> pa.Table:
-    """The map of one layer; ``heads`` is the number of its first head."""
+    """Return the map of one layer; ``heads`` is the number of its first head."""
     weights = weights_HTT.double().cpu().numpy()
     head, query, key = (index.ravel().astype(np.int32) for index in np.indices(weights.shape))
     names = np.array(tokens, dtype=object)
@@ -129,12 +127,13 @@ def _map_table(sentence: str, layer: int, heads: int, tokens: list[str], weights
 
 
 def map_attention(job: Job) -> None:
-    """Map one run's attention: weights over configured sentences, energy of [CLS] (rule map_attention)."""
+    """Write one run's attention weights over configured sentences, and energy of [CLS] (rule map_attention)."""
     config = Config.parse(job.settings["suite"], f"suites.attention.{job.wildcards['suite']}")
     encoder = load_encoder(job.input("model").parent)
     if not encoder.reads_one_vocabulary:
         raise ConfigError(
-            f"suites: {job.wildcards['run']} joins encoders of several tokenisers. Leave attention out of its grid."
+            f"suites: {job.wildcards['run']} joins encoders with several tokenisers. Remove attention "
+            "from the suites of its grid."
         )
     sentences = list(dict.fromkeys(texts_of(read_dataset_table(job.input("dataset")))))
     backbones = encoder.backbones

@@ -1,9 +1,9 @@
-"""The interface of an evaluator, a module of this folder with ``Config`` and ``load``; scores, and failed tasks.
+"""The interface of evaluators, which are modules of this folder with ``Config`` and ``load``; scores and failed tasks.
 
 Scores are in long form: one row per number.
 
-A suite is a block of settings below ``suites.<kind>`` in the configuration, and ``<kind>.py`` evaluates it. Kinds
-whose jobs need more than vectors (``cost``, ``attention``, ``mteb``) have their own rules, and settings that are not a
+A suite is a block of settings below ``suites.<kind>`` in the configuration, which ``<kind>.py`` evaluates. Kinds whose
+jobs need more than vectors (``cost``, ``attention``, ``mteb``) have their own rules, and settings that are no
 ``SuiteConfig``. The study of vectors without training scores its vectors with the same tasks.
 """
 
@@ -23,11 +23,11 @@ from workflow_scripts.provenance.record import Label, gap_label
 from workflow_scripts.settings.suites import SuiteConfig
 
 NO_PAIRS: pa.Table = SIMILARITIES.empty_table()
-"""The scored pairs of a task that has none."""
+"""Table of the scored pairs of a task without any."""
 
 
 class Score(NamedTuple):
-    """One number about one encoder."""
+    """One score of one encoder."""
 
     task: str
     aggregation: str
@@ -38,12 +38,12 @@ class Score(NamedTuple):
 
 
 def gap(task: str, reason: str) -> Score:
-    """The score of a task that could not be evaluated; tables print the reason."""
+    """Return the score of a task that could not be evaluated; tables print the reason."""
     return Score(task, aggregation="", metric="", value=None, n=0, note=reason)
 
 
 def score_table(scores: Iterable[Score], *, run: str, seed: str, suite: str) -> pa.Table:
-    """The scores of one run as a table with the columns of ``SCORES``.
+    """Return the scores of one run as a table with the columns of ``SCORES``.
 
     Raises:
         AssertionError: if a value is not finite; evaluators define the score of degenerate input.
@@ -60,7 +60,7 @@ def scored_tasks(scores: pa.Table) -> set[str]:
 
 
 class Failures:
-    """The failed tasks of one job, which has the wildcards suite, run and seed and the output ``scores``.
+    """The failed tasks of one job, which has the wildcards suite, run and seed, and the output ``scores``.
 
     The cells of a failed task are gaps with the reason; the next job tries the task again.
     """
@@ -69,14 +69,14 @@ class Failures:
         self._job, self._reasons = job, job.failed
 
     def add(self, task: str, error: Exception) -> Score:
-        """The gap of a failed task; its reason is also printed to stderr."""
+        """Return the gap of a failed task, and print its reason to stderr."""
         reason = self._reasons[task] = _reason(error)
         print(f"{self._job.rule}: task {task} failed: {reason}", file=sys.stderr, flush=True)  # noqa: T201
         retry = f"tried again by snakemake --forcerun {self._job.outputs['scores']}"
         return gap(task, f"failed: {reason}; {retry}")
 
     def labels(self, scores: pa.Table) -> list[Label]:
-        """The labels of ``scores``, one for each failed task; a job with failed tasks is not cached.
+        """Return labels for a table of scores, one for each failed task; a job with failed tasks is not cached.
 
         Raises:
             DataError: if tasks failed and no number is left.
@@ -84,7 +84,7 @@ class Failures:
         if self._reasons and scores["value"].null_count == len(scores):
             task, reason = next(iter(self._reasons.items()))
             problem = f"no task gave a score, {len(self._reasons)} failed, {task} with {reason.rstrip('.')}"
-            raise DataError(f"{self._job.outputs['scores']}: {problem}. Mend that and run it again.")
+            raise DataError(f"{self._job.outputs['scores']}: {problem}. Correct this, and run the job again.")
         suite, run, seed = (self._job.wildcards[name] for name in ("suite", "run", "seed"))
         return [
             gap_label(f"{suite}, task {task} of {run}, seed {seed}, failed: {why}")
@@ -93,7 +93,7 @@ class Failures:
 
 
 def _reason(error: Exception) -> str:
-    """An error in one line, with its position in the code unless a user can mend it."""
+    """Return an error in one line, with its position in the code unless users can correct it."""
     text = " ".join(str(error).split()) or "no message"
     if isinstance(error, SemblanceError):
         return f"{type(error).__name__}: {text}"
@@ -105,18 +105,18 @@ class Task(NamedTuple):
     """One task: its texts, and the functions that score their vectors."""
 
     columns: Sequence[Sequence[str]]
-    """Columns of texts with repetitions; each distinct text is encoded once."""
+    """Columns of texts, with repetitions; each distinct text is encoded once."""
     score: Callable[..., list[Score]]
-    """Maps the vectors (N, D) of each column, which it must not change, to scores: finite numbers that are the same to
-    the bit for the same vectors, or a ``gap``."""
+    """Function from the vectors (N, D) of each column, which it must not change, to scores: finite numbers that are
+    bit-identical for the same vectors, or a ``gap``."""
     pairs: Callable[..., pa.Table] = lambda *_: NO_PAIRS
-    """Maps the same vectors to scored pairs, columns of ``columns.SIMILARITIES``."""
+    """Function from the same vectors to scored pairs, columns of ``columns.SIMILARITIES``."""
     groups: Sequence[str] | None = None
-    """The group (subset) of every row of the columns; None for a task without groups."""
+    """Group (subset) of every row of the columns; None for a task without groups."""
 
 
 def not_scored(task: str, reason: str) -> Task:
-    """A task without texts, whose score is a gap."""
+    """Return a task without texts, whose score is a gap."""
     return Task([], lambda: [gap(task, reason)])
 
 
@@ -125,16 +125,16 @@ class Evaluator(Protocol):
 
     @property
     def Config(self) -> type[SuiteConfig]:  # noqa: N802
-        """Class of the settings, in ``settings.suites``; it names the form of the datasets."""
+        """Return the class of the settings, in ``settings.suites``, which has the form of the datasets."""
 
     def load(self, task: str, table: pa.Table, config: Any) -> Task:
-        """Load one task of a suite.
+        """Return one task of a suite.
 
         Args:
-            task: Its name, one of ``config.tasks``.
-            table: Its dataset; not empty.
-            config: Settings of the suite; those of other tasks must not matter (``SuiteConfig.for_task``).
+            task: Name of the task, one of ``config.tasks``.
+            table: Its dataset, not empty.
+            config: Settings of the suite; those of other tasks must not be read (``SuiteConfig.for_task``).
 
         Raises:
-            DataError: if the dataset cannot be scored; other tasks are scored nevertheless.
+            DataError: if the dataset cannot be scored; other tasks are scored anyway.
         """

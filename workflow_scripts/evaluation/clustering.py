@@ -43,10 +43,12 @@ Labels = NDArray[np.intp]
 
 
 def load(task: str, table: pa.Table, config: Config) -> Task:
-    """A task of texts and their classes; scored by mean and sd of each metric over the seeds, ``n`` counts texts.
+    """Return a task of texts and their classes, scored by mean and sd of each metric over the seeds.
+
+    ``n`` counts texts.
 
     Raises:
-        DataError: if there is one class only, or one class per text: every clustering would be perfect.
+        DataError: if there is only one class, or one class per text: every clustering would be perfect.
     """
     table = drawn(table, config.max_texts)
     classes, classes_N = np.unique(table["label"].to_pylist(), return_inverse=True)
@@ -61,22 +63,22 @@ def load(task: str, table: pa.Table, config: Config) -> Task:
 
 
 def drawn(table: pa.Table, max_texts: int | None) -> pa.Table:
-    """A fixed sample of ``max_texts`` rows in their original order; all rows of a smaller table."""
+    """Return a fixed sample of ``max_texts`` rows in their original order; all rows of a smaller table."""
     if max_texts is None or len(table) <= max_texts:
         return table
     return table.take(np.sort(np.random.default_rng(0).permutation(len(table))[:max_texts]))
 
 
 def cluster(vectors_ND: Vectors, count: int, seed: int, n_init: int) -> Labels:
-    """Number of the cluster of each text, shape (N,), by k-means with ``count`` clusters."""
-    # One thread: several threads add centroids in the order in which they finish, and a last bit can move a text.
+    """Return the number of each text's cluster, shape (N,), by k-means with ``count`` clusters."""
+    # One thread: several threads add centroids in the order in which they finish, and the last bit can move a text.
     with threadpool_limits(limits=1):
         kmeans: Any = KMeans(count, n_init=n_init, random_state=seed).fit(vectors_ND)
     return np.asarray(kmeans.labels_, dtype=np.intp)
 
 
 def agreement(classes_N: Labels, clusters_N: Labels) -> dict[str, float]:
-    """The metrics of one clustering, each from 0 to 1."""
+    """Return the metrics of one clustering, each from 0 to 1."""
     return {
         "accuracy": hungarian_accuracy(classes_N, clusters_N),
         "nmi": float(normalized_mutual_info_score(classes_N, clusters_N)),
@@ -85,7 +87,7 @@ def agreement(classes_N: Labels, clusters_N: Labels) -> dict[str, float]:
 
 
 def hungarian_accuracy(classes_N: Labels, clusters_N: Labels) -> float:
-    """Fraction of texts in their class, under the one-to-one assignment of clusters to classes that maximises it.
+    """Return the fraction of texts in their class, for the one-to-one assignment of clusters that maximises it.
 
     Args:
         classes_N: Numbers of the true classes, from 0.
@@ -97,7 +99,7 @@ def hungarian_accuracy(classes_N: Labels, clusters_N: Labels) -> float:
 
 
 def summaries(task: str, seeds: list[dict[str, float]], texts: int) -> list[Score]:
-    """Mean and standard deviation of every metric over the seeds; ``texts`` is the number of clustered texts."""
+    """Return mean and standard deviation of each metric over the seeds; ``texts`` is the number of clustered texts."""
     scores = []
     for metric in seeds[0]:
         values = [seed[metric] for seed in seeds]

@@ -5,21 +5,24 @@ import numpy as np
 from workflow_scripts.arrays import Floats, Vectors
 
 _DECIMALS = 9
-"""Sums in float64 are wrong by 3e-14 at most (widths up to 30,000, measured in extended precision). The closest two
-different cosines of STS12 to STS15 and STS-B with MiniLM are 5e-8 apart, and float32 vectors give cosines to 2e-7."""
+"""Decimals to which cosines are rounded.
+
+Sums in float64 are wrong by at most 3e-14 (widths up to 30,000, measured in extended precision). The closest two
+different cosines of STS12 to STS15 and STS-B with MiniLM are 5e-8 apart, and float32 vectors give cosines to 2e-7.
+"""
 
 
 def tied(values_N: Floats) -> Floats:
-    """Round values to 9 decimals: those that differ only by the order of sums become equal, so that they tie.
+    """Return values rounded to 9 decimals, which makes values tie that differ only by the order of sums.
 
-    Without it, rounding decides the ranks of equal values, and depends on the processor. With MiniLM, STS12 has 79
-    pairs of equal vectors: Spearman is .723676, and was .72365 on one machine and .72368 on another.
+    Otherwise rounding errors, which depend on the processor, decide the ranks of equal values. With MiniLM, STS12 has
+    79 pairs of equal vectors: Spearman is .723676, and was .72365 on one machine and .72368 on another.
     """
     return np.round(values_N, _DECIMALS)
 
 
 def cosine(left_ND: Vectors, right_ND: Vectors) -> Floats:
-    """Row-wise cosine, shape (N,); equal ones tie, a vector and itself have 1, and a vector of 0 has 0 (SentEval)."""
+    """Return row-wise cosines, shape (N,), which tie if equal; 1 for equal vectors, 0 for a zero vector (SentEval)."""
     left, right = left_ND.astype(np.float64), right_ND.astype(np.float64)
     norms = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
     products = np.einsum("nd,nd->n", left, right)
@@ -27,21 +30,21 @@ def cosine(left_ND: Vectors, right_ND: Vectors) -> Floats:
 
 
 def spearman(gold: Floats, predicted: Floats) -> float:
-    """Rank correlation, ties averaged; 0 if either side is constant."""
+    """Return the rank correlation, with averaged ties; 0 if either side is constant."""
     return pearson(ranks(gold), ranks(predicted))
 
 
 def pearson(gold: Floats, predicted: Floats) -> float:
-    """Linear correlation; 0 if either side is constant."""
+    """Return the linear correlation; 0 if either side is constant."""
     if np.ptp(gold) == 0 or np.ptp(predicted) == 0:
         return 0.0
     return float(np.corrcoef(gold, predicted)[0, 1])
 
 
 def ranks(values_N: Floats) -> Floats:
-    """Ranks from 1, averaged over equal values; all NaN if a value is NaN.
+    """Return ranks from 1, averaged over equal values; all NaN if a value is NaN.
 
-    The same as scipy.stats.rankdata, which takes a second to import.
+    The result is that of scipy.stats.rankdata, which takes a second to import.
     """
     if np.isnan(values_N).any():
         return np.full(len(values_N), np.nan)

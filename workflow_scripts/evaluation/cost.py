@@ -1,8 +1,8 @@
 """Cost of an encoder: parameters, multiply-accumulates, latency, throughput.
 
 Parameters and multiply-accumulates are exact and repeatable. Times are neither, so a separate function measures them
-for a separate file. An encoder is timed alternately with its base encoder in one process, so that both run under the
-same conditions; the ratio is the number to quote.
+for a separate file. An encoder is timed alternately with its base encoder in one process, under the same conditions;
+the ratio is the number to quote.
 
 Multiply-accumulates are counted per module during a forward pass: in x out for every row that enters a linear layer
 (``gmac_linear``, as counted by thop), and 2 T^2 D per sentence for every self-attention layer of the BERT family
@@ -32,7 +32,7 @@ from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.suites import Cost as Config
 
 Forward = Callable[[Tensor, Tensor], object]
-"""A complete pass from token ids and mask, both of shape (B, T), to sentence vectors; the result is ignored."""
+"""A complete pass from token ids and mask, both of shape (B, T), to sentence vectors, which are ignored."""
 Encoder = tuple[nn.Module, Forward]
 
 
@@ -44,7 +44,7 @@ class Operations(NamedTuple):
 
 
 def evaluate(config: Config, encoder: Encoder, base: Encoder) -> list[Score]:
-    """Parameters and multiply-accumulates of an encoder and its base encoder (aggregation ``base``).
+    """Return parameters and multiply-accumulates of an encoder and its base encoder (aggregation ``base``).
 
     Returns:
         ``parameters``, 10^9 multiply-accumulates for one sentence of ``config.tokens`` tokens, and the encoder's
@@ -64,19 +64,19 @@ def evaluate(config: Config, encoder: Encoder, base: Encoder) -> list[Score]:
 
 
 def run_backbone(backbone: PreTrainedModel, ids_BT: Tensor, mask_BT: Tensor) -> object:
-    """One pass of an encoder without pooler or head."""
+    """Run one pass of an encoder without pooler or head."""
     return hidden_states(backbone, TokenBatch(ids_BT, mask_BT), "last")
 
 
 def count_parameters(module: nn.Module) -> int:
-    """Number of parameters; a parameter that modules share is counted once."""
+    """Return the number of parameters; parameters that modules share are counted once."""
     return sum(parameter.numel() for parameter in module.parameters())
 
 
 def count_operations(module: nn.Module, forward: Forward, tokens: int) -> Operations:
-    """Multiply-accumulates of one forward pass over a sentence of ``tokens`` tokens.
+    """Return the multiply-accumulates of one forward pass over a sentence of ``tokens`` tokens.
 
-    Also works on the meta device, where nothing is computed, if the pass does not read the value of a tensor.
+    This also works on the meta device, without computation, if the pass reads no value of a tensor.
     """
     layers = [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
     with (
@@ -87,15 +87,15 @@ def count_operations(module: nn.Module, forward: Forward, tokens: int) -> Operat
     ):
         forward(*_batch(module, 1, tokens))
     shapes = [context.shape for _, context in contexts]
+    # Attention: queries by keys, then weights by values.
     return Operations(
         linear=sum(row.numel() * layer.out_features for layer, row in rows),
-        # queries by keys, then weights by values
         attention=sum(2 * sentences * length**2 * width for sentences, length, width in shapes),
     )
 
 
 def time_against_base(config: Config, encoder: Encoder, base: Encoder) -> list[Score]:
-    """Time an encoder alternately with its base encoder on the processor; the scores differ from run to run.
+    """Return times of an encoder and its base encoder, measured alternately on the CPU; they differ between runs.
 
     Returns:
         For each batch size (aggregation ``batch:32``): median ``latency_ms`` of a batch, ``sentences_per_second``, the
@@ -130,9 +130,7 @@ def _interleaved_seconds(
     ]
     with torch.inference_mode():
         for repeat in range(config.warmup + config.repeats):
-            for index in (
-                (0, 1) if repeat % 2 else (1, 0)
-            ):  # each encoder is the first one in half of the repeats
+            for index in (0, 1) if repeat % 2 else (1, 0):  # each encoder is first in half of the repeats
                 forward, batch = runs[index]
                 start = time.perf_counter()
                 forward(*batch)
@@ -142,14 +140,14 @@ def _interleaved_seconds(
 
 
 def _batch(module: nn.Module, batch_size: int, tokens: int) -> tuple[Tensor, Tensor]:
-    """Token ids 0 to 999, repeated, and a mask without padding; the cost does not depend on the ids."""
+    """Return token ids 0 to 999, repeated, and a mask without padding; costs do not depend on the ids."""
     device = next(module.parameters()).device
     ids_BT = (torch.arange(batch_size * tokens) % 1000).view(batch_size, tokens).to(device)
     return ids_BT, torch.ones_like(ids_BT)
 
 
 def evaluate_cost(job: Job) -> None:
-    """Measure what one run costs, in comparison with the encoder it started from (rule evaluate_cost)."""
+    """Measure the costs of one run, compared with the encoder from which it started (rule evaluate_cost)."""
     config = Config.parse(job.settings["suite"], f"suites.cost.{job.wildcards['suite']}")
     encoder = load_encoder(job.input("model").parent)
     record = job.record()
@@ -158,7 +156,7 @@ def evaluate_cost(job: Job) -> None:
     base = (backbone, partial(run_backbone, backbone))
     scores, times = evaluate(config, ours, base), time_against_base(config, ours, base)
     write_table(job.outputs["scores"], score_table(scores, **job.wildcards), record)
-    times_file = job.outputs["times"]  # times differ from run to run
+    times_file = job.outputs["times"]  # times differ between runs
     times_file.parent.mkdir(parents=True, exist_ok=True)
     times_record = record.model_copy(update={"outputs": [times_file.as_posix()]})
     write_table(times_file, score_table(times, **job.wildcards), times_record)

@@ -1,7 +1,7 @@
-"""Tasks that an evaluation has still to compute: a finished one is cached at once, a failed one is only its own gap.
+"""Task-wise evaluation: a finished task is cached at once, and a failed one becomes a gap without stopping others.
 
-After a kill, the next job continues with the unfinished tasks; a suite with a changed list of tasks reuses the tasks
-that remain; the next job tries failed tasks again.
+After a kill, the next job continues with the unfinished tasks. A suite with a changed list of tasks reuses the tasks
+that remain. The next job tries failed tasks again.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -18,32 +18,32 @@ class TaskRun(NamedTuple):
 
     task: str
     key: str
-    """Hash of everything that decides the task's results."""
+    """Hash of everything that determines the task's results."""
     files: Mapping[str, Path]
-    """Results, by name."""
+    """Files of the results, by name."""
     compute: Callable[[], object]
-    """Writes all files.
+    """Function that writes all files.
 
-    A MissingError means that the task has no data, which is a gap; an UnreachableError ends the job, because its data
-    may be elsewhere. Any other error is a failure of this task.
+    A MissingError means that the task has no data, which is a gap. An UnreachableError ends the job, because the data
+    may be available elsewhere. Any other error is a failure of this task.
     """
 
 
 def run_tasks(
     runs: Iterable[TaskRun], cache: Cache, failed: Callable[[str, Exception], Score]
 ) -> dict[str, Score]:
-    """Restore the results of tasks that are cached, and compute and cache those of the others.
+    """Restore the cached results of tasks, and compute and cache those of the others.
 
     Args:
-        runs: One for each task.
-        cache: Of finished tasks.
-        failed: Returns the gap of a task that raised an error (``Failures.add``).
+        runs: Evaluations, one for each task.
+        cache: Cache of finished tasks.
+        failed: Function that returns the gap of a task that raised an error (``Failures.add``).
 
     Returns:
         Gaps by task; the files of every other task exist.
 
     Raises:
-        UnreachableError: if the data of a task that is not cached are not on this machine.
+        UnreachableError: if the data of an uncached task are not on this machine.
     """
     gaps: dict[str, Score] = {}
     for run in runs:
@@ -55,7 +55,7 @@ def run_tasks(
             raise
         except MissingError as error:
             gaps[run.task] = gap(run.task, str(error))
-        except Exception as error:  # any error but Ctrl-C fails this task only
+        except Exception as error:  # all errors except Ctrl-C fail only this task
             gaps[run.task] = failed(run.task, error)
         else:
             cache.put(run.key, run.files)

@@ -6,10 +6,10 @@
 Wang and Isola, Understanding Contrastive Representation Learning through Alignment and Uniformity on
 the Hypersphere, ICML 2020 (alpha 2, t 2). IsoScore: Rudman et al., Findings of ACL 2022.
 
-Papers use these names for different measurements, so each measure's settings say which pairs count as positive
-(``above`` 4, or ``at_least`` 5), which dataset is used, and whether vectors are normalised first (alignment grows with
-the square of the vectors' scale). Uniformity is taken over all sentences of the same dataset, both sides of every
-pair; a sentence that occurs in several pairs counts each time.
+Papers use these names for different measurements, so the settings of each measure state which pairs are positive
+(``above`` 4, or ``at_least`` 5), which dataset is used, and whether vectors are first normalised (alignment grows with
+the square of the vectors' scale). Uniformity is computed over all sentences of the same dataset, both sides of every
+pair; a sentence in several pairs counts each time.
 
 Shape suffixes: N sentences, P pairs, D width, B rows of a block.
 """
@@ -26,11 +26,11 @@ from workflow_scripts.evaluation.base import Score, Task, not_scored
 from workflow_scripts.settings.suites import Measure, Positives, Sample
 
 _BLOCK_ROWS = 512
-"""Rows of the distance matrix in memory at once: 80 MB at 20,000 sentences."""
+"""Rows of the distance matrix in memory at a time: 80 MB for 20,000 sentences."""
 
 
 def load(task: str, table: pa.Table, measure: Measure) -> Task:
-    """A task of the sentences of pairs (``columns.PAIRS``), or of a sample of any texts."""
+    """Return a task of the sentences of pairs (``columns.PAIRS``), or of a sample of any texts."""
     if isinstance(measure, Positives):
         return _pairs(task, table, measure)
     return _sample(task, table, measure)
@@ -73,16 +73,16 @@ def _sample(task: str, table: pa.Table, sample: Sample) -> Task:
 
 
 def alignment(left_PD: Vectors | Floats, right_PD: Vectors | Floats) -> float:
-    """Mean squared distance of positive pairs: 0 when they coincide, at most 4 for vectors of length 1."""
+    """Return the mean squared distance of positive pairs: 0 if they coincide, at most 4 for vectors of length 1."""
     difference = left_PD.astype(np.float64) - right_PD.astype(np.float64)
     return float(np.einsum("pd,pd->p", difference, difference).mean())
 
 
 def uniformity(vectors_ND: Vectors | Floats) -> float:
-    """Logarithm of the mean Gaussian potential over all pairs of rows; lower is more uniform.
+    """Return the logarithm of the mean Gaussian potential over all pairs of rows; lower is more uniform.
 
-    Distances are computed in blocks, which bounds memory. Rows are paired with other rows, never with themselves. The
-    sum is computed as a logarithm, because unnormalised vectors are so far apart that every potential underflows.
+    Distances are computed in blocks to bound memory. Rows are paired with other rows, never with themselves. The sum is
+    computed as a logarithm, because the potentials of distant, unnormalised vectors would all underflow.
     """
     assert len(vectors_ND) > 1
     log_sums = [_log_sum_exp(exponents) for exponents in _exponents(vectors_ND.astype(np.float64))]
@@ -105,19 +105,19 @@ def _exponents(vectors_ND: Floats) -> Iterator[Floats]:
 
 
 def _log_sum_exp(exponents: Floats) -> float:
-    """Log-sum-exp in place, since ``scipy.special.logsumexp`` would hold several copies of the block."""
+    """Return log-sum-exp, computed in place: ``scipy.special.logsumexp`` would hold several copies of the block."""
     highest = exponents.max()
     np.exp(np.subtract(exponents, highest, out=exponents), out=exponents)
     return float(highest + np.log(exponents.sum()))
 
 
 def isoscore(vectors_ND: Vectors | Floats) -> float:
-    """Evenness of the variance over the D directions: 0 if all of it is in one direction, 1 if it is equal in all.
+    """Return how evenly the variance is spread over the D directions: 0 if it is in one, 1 if it is equal in all.
 
     The seven published steps reduce to (PR - 1) / (D - 1), where PR = (sum of eigenvalues)^2 / (sum of their squares)
     of the covariance. This needs no eigenvalues, since PR is the squared trace over the squared Frobenius norm. N
-    points drawn from an isotropic Gaussian score below 1, about (D / (1 + D/N) - 1) / (D - 1). Points without any
-    variance score 0.
+    points drawn from an isotropic Gaussian score below 1, about (D / (1 + D/N) - 1) / (D - 1). Points without variance
+    score 0.
     """
     centred = vectors_ND.astype(np.float64) - vectors_ND.mean(axis=0, dtype=np.float64)
     covariance = centred.T @ centred
@@ -128,12 +128,12 @@ def isoscore(vectors_ND: Vectors | Floats) -> float:
 
 
 def mean_modulus(vectors_ND: Vectors | Floats) -> float:
-    """Mean length of the vectors."""
+    """Return the mean length of the vectors."""
     return float(np.linalg.norm(vectors_ND.astype(np.float64), axis=1).mean())
 
 
 def mean_cosine(vectors_ND: Vectors | Floats) -> float:
-    """Mean cosine over all pairs of different rows; a vector of length 0 has cosine 0 with all others."""
+    """Return the mean cosine over all pairs of different rows; a zero vector has cosine 0 with all others."""
     units = _normalised(vectors_ND.astype(np.float64))
     total = units.sum(axis=0)
     count = len(units)

@@ -1,4 +1,4 @@
-"""Tasks of mteb, and their data in the cache of the Hub's client; mteb's version fixes their revisions."""
+"""Tasks of mteb, and their data in the cache of the Hub's client; mteb's version fixes the revisions."""
 
 import hashlib
 import json
@@ -19,10 +19,10 @@ from workflow_scripts.provenance.record import sha256_of
 
 
 def find_tasks(names: Iterable[str]) -> list[AbsTask]:
-    """Look up tasks by name in mteb, without network.
+    """Return tasks of mteb by name, without network requests.
 
     Raises:
-        ConfigError: if this version of mteb has no task of that name.
+        ConfigError: if this version of mteb has no task of a name.
     """
     tasks = []
     for name in names:
@@ -30,35 +30,35 @@ def find_tasks(names: Iterable[str]) -> list[AbsTask]:
             tasks.append(mteb.get_task(name))
         except KeyError as error:
             problem = f"mteb {mteb.__version__} has no task {name}"
-            advice = "Correct the name, or say why under not_in_this_mteb."
+            advice = "Correct the name, or move the task to not_in_this_mteb, with the reason."
             raise ConfigError(f"config/mteb.yaml: {problem}. {advice}") from error
     return tasks
 
 
 def leaves(task: AbsTask) -> list[AbsTask]:
-    """The tasks whose scores an aggregate such as CQADupstackRetrieval averages; or the task itself."""
+    """Return the tasks over which an aggregate such as CQADupstackRetrieval averages, or the task itself."""
     return list(task.tasks) if isinstance(task, AbsTaskAggregate) else [task]
 
 
 def load_data(task: AbsTask, *, offline: bool) -> str | None:
-    """Load a task's dataset; returns the reason in one line if it is unavailable."""
+    """Load a task's dataset, and return the reason in one line if it is unavailable; else None."""
     try:
         with at_commit(task.metadata.revision, offline=offline):
             task.load_data()
-    except Exception as error:  # every dataset has its own loader with its own errors
+    except Exception as error:  # the loaders of datasets raise many types
         first_line = (str(error).splitlines() or [""])[0]
         return f"data set {task.metadata.dataset['path']}: {type(error).__name__}: {first_line}"
     return None
 
 
 def fetch(tasks: Iterable[AbsTask]) -> pa.Table:
-    """Download the datasets of tasks into the cache of the Hub's client, each at the commit that mteb names.
+    """Download the datasets of tasks into the cache of the Hub's client, each at mteb's commit.
 
     Returns:
-        A row per task with its own data (``columns.TASKS``).
+        A row for each task that has its own data (``columns.TASKS``).
 
     Raises:
-        UnreachableError: if the Hub does not answer, and a task's data are not on this machine.
+        UnreachableError: if the Hub does not answer and a task's data are not on this machine.
     """
     rows = []
     for task in chain.from_iterable(map(leaves, tasks)):
@@ -74,7 +74,7 @@ def fetch(tasks: Iterable[AbsTask]) -> pa.Table:
 
 
 def _files_hash(folder: Path) -> str:
-    """Hash of the names and contents of all files of a folder."""
+    """Return a hash of the names and contents of all files in a folder."""
     files = {
         path.relative_to(folder).as_posix(): sha256_of(path) for path in folder.rglob("*") if path.is_file()
     }
@@ -82,7 +82,7 @@ def _files_hash(folder: Path) -> str:
 
 
 def fetch_tasks(job: Job) -> None:
-    """Bring the data of a suite of mteb's tasks onto this machine (rule fetch_tasks)."""
+    """Download the data of a suite of mteb's tasks (rule fetch_tasks)."""
     tasks = find_tasks(job.settings["tasks"])
     fetched = fetch(tasks)
     for row in fetched.to_pylist():

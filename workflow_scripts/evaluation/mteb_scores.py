@@ -1,8 +1,8 @@
 """Evaluation of a saved model folder by tasks of mteb, resumable after each task.
 
-The results of a finished task, mteb's own JSON, are cached under a key of model, settings, code and packages; mteb's
-version, which is one of these packages, fixes the revisions of all data. mteb does not distinguish local models and
-would reuse the scores of another one, so each job begins with an empty folder of results.
+The results of a finished task, mteb's own JSON, are cached under a key of model, settings, code and packages. mteb's
+version, one of these packages, fixes the revisions of all data. mteb does not distinguish local models and would reuse
+another model's scores, so each job starts with an empty folder of results.
 
 mteb's JSON contains times and dates; the scores returned here do not.
 """
@@ -36,20 +36,20 @@ from workflow_scripts.provenance.key import job_key
 from workflow_scripts.settings.suites import Mteb as Config
 
 Lists = Mapping[str, Mapping[str, str]]
-"""Lists by name; each maps names of tasks in a paper to their names in mteb."""
+"""Lists of tasks by name; each maps a paper's names of tasks to mteb's."""
 
 
 def task_names(lists: Lists, chosen: Sequence[str]) -> list[str]:
-    """The distinct names in mteb of the tasks of the ``chosen`` lists."""
+    """Return mteb's distinct names of the tasks in the ``chosen`` lists."""
     return list(dict.fromkeys(task for name in chosen for task in lists[name].values()))
 
 
 _SHARED_SETTINGS = {"max_tokens", "batch_size"}
-"""Settings that decide every task's result."""
+"""Settings that affect the results of all tasks."""
 
 
 def _key(job: Job, config: Config, task: str) -> str:
-    """A hash of everything that decides the results of a task."""
+    """Return a hash of everything that determines the results of a task."""
     return job_key(
         job.rule,
         wildcards=job.wildcards | {"task": task},
@@ -65,11 +65,11 @@ class Evaluation:
 
     Args:
         folder: A model folder that SentenceTransformer can load.
-        config: Lengths, batches, and the metrics to keep.
+        config: Lengths, batches, and the metrics to store.
         results_folder: Folder of mteb's JSON, which is emptied first.
         missing: Tasks with unavailable data, and the reasons; the data of all others are on this machine.
         named: ``name`` and ``revision`` of the model in mteb's files, instead of those of its folder.
-        device: Where to compute.
+        device: Device of the encoder.
     """
 
     def __init__(
@@ -90,18 +90,18 @@ class Evaluation:
         self._results = ResultCache(results_folder)
 
     def run(self, task: AbsTask, key: str) -> TaskRun:
-        """Return the evaluation of one task, whose key is ``key``."""
+        """Return the evaluation of one task with the key ``key``."""
         names = [task.metadata.name, *(part.metadata.name for part in leaves(task))]
         paths = [self._results.get_task_result_path(name, self._meta) for name in names]
         files = {path.name: path for path in (*paths, paths[0].with_name("model_meta.json"))}
         return TaskRun(names[0], key, files, partial(self._compute, task))
 
     def _compute(self, task: AbsTask) -> None:
-        """Load the data of a task and let mteb score the encoder.
+        """Load the data of a task, and score the encoder with mteb.
 
         Raises:
-            MissingError: if its data are unavailable.
-            UnreachableError: if they are not on this machine, although they were when they were fetched.
+            MissingError: if the data are unavailable.
+            UnreachableError: if the data are no longer on this machine.
         """
         parts = leaves(task)
         for part in parts:
@@ -109,7 +109,7 @@ class Evaluation:
                 raise MissingError(reason)
         for part in parts:
             if reason := load_data(part, offline=True):
-                fetch = "Fetch it (snakemake --forcerun fetch_tasks)."
+                fetch = "Download it again (snakemake --forcerun fetch_tasks)."
                 raise UnreachableError(f"mteb {task.metadata.name}: {reason}. {fetch}")
         silent: dict[str, Any] = {"show_progress_bar": False}
         options = silent | {"encode_kwargs": silent | {"batch_size": self._config.batch_size}}
@@ -120,8 +120,8 @@ class Evaluation:
     def scores(self, task: AbsTask) -> list[Score]:
         """Return the scores of a finished task.
 
-        They are the ``mean`` of main scores over splits and subsets, and for every split and subset (aggregation
-        ``test:en``) the main score and the chosen metrics. ``n`` is mteb's count of samples, or 0 if it has none.
+        These are the ``mean`` of main scores over splits and subsets, and for each split and subset (aggregation
+        ``test:en``) the main score and the chosen metrics. ``n`` is mteb's number of samples, or 0 if unknown.
         """
         result = self._results.load_task_result(task.metadata.name, self._meta)  # rounded by mteb
         assert result is not None
@@ -129,12 +129,12 @@ class Evaluation:
 
 
 def list_means(scores: Sequence[Score], lists: Lists, config: Config) -> list[Score]:
-    """The mean of each chosen metric over the tasks of each list; a task's value is the mean over its parts.
+    """Return the mean of each chosen metric over the tasks of each list; a task's value is the mean over its parts.
 
     Args:
         scores: Scores of all tasks of the lists.
         lists: Lists by name.
-        config: Names the lists and metrics.
+        config: Settings with lists and metrics.
 
     Returns:
         A score for each list, with the list's name as task, and each metric that one of its tasks has; a gap if another
@@ -148,7 +148,7 @@ def list_means(scores: Sequence[Score], lists: Lists, config: Config) -> list[Sc
     for name, metric in product(lists, config.metrics):
         by_task = {task: parts[task, metric] for task in dict.fromkeys(lists[name].values())}
         if lacking := [task for task, values in by_task.items() if not values]:
-            reason = f"{metric} of {', '.join(lacking)} is not there"
+            reason = f"no {metric} of {', '.join(lacking)}"
             means += [gap(name, reason)] if len(lacking) < len(by_task) else []
             continue
         value = fmean(fmean(float(part.value or 0) for part in values) for values in by_task.values())
@@ -157,9 +157,9 @@ def list_means(scores: Sequence[Score], lists: Lists, config: Config) -> list[Sc
 
 
 def _load(folder: Path, max_tokens: int, device: str) -> SentenceTransformerEncoderWrapper:
-    """Load any folder that sentence-transformers loads; only code of this project's model folders is run."""
+    """Return the model of a folder, loaded by sentence-transformers; only code of this project's folders is run."""
     ours = (folder / RECORD_FILE).exists()
-    if ours:  # its code is a copy of this project's, which ``identity`` checks against the record
+    if ours:  # its code is a copy of this project's; ``identity`` checks it against the record
         identity(folder)
     model = SentenceTransformer(str(folder), device=device, trust_remote_code=ours)
     model.max_seq_length = max_tokens
@@ -189,7 +189,7 @@ def _score(task: str, aggregation: str, metric: str, value: Any, n: int, note: s
 
 
 def _samples(task: AbsTask, split: str, subset: str) -> int:
-    """Number of samples in a split or subset, according to mteb."""
+    """Return mteb's number of samples in a split or subset."""
     statistics: Mapping[str, Any] = (task.metadata.descriptive_stats or {}).get(split, {})
     by_subset = statistics.get("hf_subset_descriptive_stats") or {}
     return int(by_subset.get(subset, statistics).get("num_samples", 0))
@@ -198,11 +198,11 @@ def _samples(task: AbsTask, split: str, subset: str) -> int:
 def evaluate_mteb(job: Job) -> None:
     """Score one run on lists of tasks of mteb (rule evaluate_mteb).
 
-    What is finished can be read and submitted by mteb's ``ResultCache``, under the name of run and seed.
+    mteb's ``ResultCache`` can read and submit finished results, under the name of run and seed.
     """
     config = Config.parse(job.settings["suite"], f"suites.mteb.{job.wildcards['suite']}")
     lists, failures = job.settings["lists"], Failures(job)
-    job.record()  # checks the model, which mteb would load unchecked
+    job.record()  # checks the model, which mteb would not
     fetched = job.read("tasks", TASKS).to_pylist()
     evaluation = Evaluation(
         job.input("model").parent,

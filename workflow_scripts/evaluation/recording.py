@@ -1,4 +1,4 @@
-"""Inputs of an encoder's modules, recorded during its passes."""
+"""Recording of the inputs of an encoder's modules during passes."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -8,13 +8,13 @@ from torch import Tensor, nn
 
 
 def context_projections(model: nn.Module) -> list[nn.Module]:
-    """Modules whose input is the context tensor of a self-attention layer, in the order of the layers."""
+    """Return the modules whose input is the context tensor of a self-attention layer, in the order of layers."""
     return [module for name, module in model.named_modules() if name.endswith("attention.output.dense")]
 
 
 @contextmanager
 def recorded_inputs(modules: Sequence[nn.Module]) -> Iterator[list[tuple[Any, Tensor]]]:
-    """Record the calls of modules inside the block: each module with its first input."""
+    """Record calls of modules inside the block: each module with its first input."""
     calls: list[tuple[Any, Tensor]] = []
     with ExitStack() as hooks:
         for module in modules:

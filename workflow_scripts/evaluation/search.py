@@ -1,20 +1,20 @@
 """Semantic search for duplicate questions, by cosine, with FAISS on the CPU.
 
-A query is a distinct question1 of a pair marked as duplicate. It is searched in a corpus of distinct texts: every
-question2 of all pairs, duplicate or not. A text is relevant if a pair marks it and the query as duplicates, in either
-order. The query's own text is removed from its hits and never relevant; queries without a relevant text are ignored. A
-search keeps the first ten hits that are not the query itself. Texts with the same vector, such as those that differ
-only in case for an uncased tokeniser, tie: they rank in the order of the corpus, however FAISS sums.
+A query is a distinct question1 of a pair marked as duplicate. The corpus to search consists of the distinct question2
+of all pairs, duplicate or not. A text is relevant if a pair marks it and the query as duplicates, in either order. The
+query's own text is removed from its hits and never relevant; queries without a relevant text are ignored. The first ten
+hits other than the query itself are kept. Texts with the same vector, such as those that differ only in case for an
+uncased tokeniser, tie: they rank in the order of the corpus, however FAISS sums.
 
 The setting is that of LayerAttPooler (Table 3), which refers to the search script of BERT-whitening-pytorch. The
 script reads the first 100,000 pairs of Quora's file (0.25 GB of vectors 768 wide) and searches each question1 among all
-question2 in an inverted file with 1,024 lists, of which it probes 5 (``index``), and times one batch of all queries.
+question2 in an inverted file with 1,024 lists (``index``), probing 5 of them, and times one batch of all queries.
 This module departs from the script in three points: questions are identified by text rather than id, pairs count in
 either order, and a query is not among its own hits.
 
-With ``readout``, the encoder is used with this readout only, as in LayerAttPooler, without layers trained on top of it.
-Without ``index``, a query is compared with every text. FAISS uses one thread: no rank depends on the number of
-processors, and a time is the work of one query.
+With ``readout``, the encoder has only this readout, as in LayerAttPooler, without layers trained on top. Without
+``index``, a query is compared with all texts. FAISS uses one thread: no rank depends on the number of processors, and a
+time is the work of one query.
 
 Shape suffixes: Q queries, K hits, N corpus texts, D width.
 """
@@ -52,23 +52,23 @@ class Questions(NamedTuple):
     queries: list[str]
     corpus: list[str]
     relevant: list[frozenset[int]]
-    """For each query, the positions of its duplicates in the corpus; never empty."""
+    """Positions of each query's duplicates in the corpus; never empty."""
 
     own: list[int]
-    """For each query, its own position in the corpus; -1 if it is not in the corpus."""
+    """Position of each query itself in the corpus; -1 if it is not in the corpus."""
 
 
 def load(task: str, table: pa.Table, config: Config) -> Task:
-    """A task of queries and the corpus to search.
+    """Return a task of queries and the corpus to search.
 
-    Scored by ``mrr@10``, ``recall@1`` and ``recall@10``, whose ``n`` counts queries, and by the ``index_bytes`` of an
+    Its scores are ``mrr@10``, ``recall@1`` and ``recall@10``, whose ``n`` counts queries, and the ``index_bytes`` of an
     inverted index, whose ``n`` counts texts.
 
     Raises:
-        DataError: if a label is neither 0 nor 1, or there are fewer texts or distinct vectors than lists of the index.
+        DataError: if a label is neither 0 nor 1, or if the index has more lists than texts or distinct vectors.
     """
     if other := sorted({*table["label"].to_pylist()} - {"0", "1"}):
-        problem = f"label {other[0]!r}, but 1 marks duplicates and 0 other pairs"
+        problem = f"label {other[0]!r}, but labels must be 1 for duplicates and 0 for other pairs"
         raise DataError(f"{task}: {problem}. Correct the labels of the dataset.")
     questions = questions_of(table, config.max_pairs)
     if not questions.queries:
@@ -94,11 +94,11 @@ def load(task: str, table: pa.Table, config: Config) -> Task:
 def _check_lists(task: str, found: str, count: int, inverted: InvertedIndex | None) -> None:
     if inverted and count < inverted.nlist:
         problem = f"{found} for {inverted.nlist} lists of the index"
-        raise DataError(f"{task}: {problem}. Lower index.nlist.")
+        raise DataError(f"{task}: {problem}. Set index.nlist to {count} or less.")
 
 
 def questions_of(pairs: pa.Table, max_pairs: int | None) -> Questions:
-    """The queries and corpus of labelled pairs, in the order of first appearance.
+    """Return the queries and the corpus of labelled pairs, in the order of first occurrence.
 
     Args:
         pairs: Columns of ``columns.LABELLED``; label ``1`` marks a duplicate.
@@ -123,7 +123,7 @@ def questions_of(pairs: pa.Table, max_pairs: int | None) -> Questions:
 
 
 def index_of(corpus_ND: Vectors, inverted: InvertedIndex | None) -> Any:
-    """The FAISS index of all texts, by cosine; an inverted index is trained on the texts themselves."""
+    """Return the FAISS index of all texts, by cosine; an inverted index is trained on the texts themselves."""
     width, unit_ND = corpus_ND.shape[1], _unit_length(corpus_ND)
     index: Any = faiss.IndexFlatIP(width)
     with threadpool_limits(limits=1):
@@ -136,13 +136,13 @@ def index_of(corpus_ND: Vectors, inverted: InvertedIndex | None) -> Any:
 
 
 def index_bytes(corpus_ND: Vectors, inverted: InvertedIndex) -> float:
-    """Bytes of an inverted index of all texts: vectors and centres in float32, and ids of 8 bytes."""
+    """Return the bytes of an inverted index of all texts: vectors and centres in float32, and ids of 8 bytes."""
     texts, width = corpus_ND.shape
     return float((texts + inverted.nlist) * width * 4 + texts * 8)
 
 
 def equal_vectors(corpus_ND: Vectors) -> list[list[int]]:
-    """The texts of each distinct vector but for its length, in the order of the corpus."""
+    """Return the texts of each distinct direction of a vector, in the order of the corpus."""
     texts: defaultdict[bytes, list[int]] = defaultdict(list)
     for text, unit_D in enumerate(_unit_length(corpus_ND) + 0):  # -0 becomes 0
         texts[unit_D.tobytes()].append(text)
@@ -150,9 +150,9 @@ def equal_vectors(corpus_ND: Vectors) -> list[list[int]]:
 
 
 def nearest(queries_QD: Vectors, index: faiss.Index, hits: int) -> NDArray[np.int64]:
-    """Rows of the texts with the largest cosines, best first, shape (Q, K); -1 beyond the last text.
+    """Return the rows of the texts with the largest cosines, best first, shape (Q, K); -1 beyond the last text.
 
-    A zero vector has the cosine 0 with all.
+    A zero vector has cosine 0 with all texts.
     """
     with threadpool_limits(limits=1):
         rows_QK: NDArray[np.int64] = index.search(_unit_length(queries_QD), hits)[1]
@@ -168,25 +168,26 @@ def _unit_length(vectors_ND: Vectors) -> Vectors:
 def without_own(
     hits_QK: NDArray[np.int64], same: Sequence[Sequence[int]], own: Sequence[int]
 ) -> list[list[int]]:
-    """The first ten texts of each query that are not the query itself.
+    """Return the first ten texts for each query, without the query itself.
 
     Args:
         hits_QK: Distinct vectors, best first; FAISS pads with -1.
         same: The texts of each distinct vector.
         own: Each query's own text.
     """
-    return [
-        [text for hit in hits if hit >= 0 for text in same[hit] if text != mine][:HITS]
-        for hits, mine in zip(hits_QK.tolist(), own, strict=True)
-    ]
+    kept = []
+    for hits, mine in zip(hits_QK.tolist(), own, strict=True):
+        texts = (text for hit in hits if hit >= 0 for text in same[hit])
+        kept.append([text for text in texts if text != mine][:HITS])
+    return kept
 
 
 def quality(hits: Sequence[Sequence[int]], relevant: Sequence[frozenset[int]]) -> dict[str, float]:
-    """MRR@10, recall@1 and recall@10, means over the queries.
+    """Return MRR@10, recall@1 and recall@10, averaged over the queries.
 
     Args:
-        hits: For each query, its ten hits, best first; MRR averages 1 / the rank of the first relevant hit.
-        relevant: For each query, the relevant texts; not empty.
+        hits: Ten hits of each query, best first; MRR averages 1 / the rank of the first relevant hit.
+        relevant: Relevant texts of each query; not empty.
     """
     correct = [[hit in wanted for hit in own] for own, wanted in zip(hits, relevant, strict=True)]
     reciprocals = [1 / (1 + row.index(True)) if any(row) else 0.0 for row in correct]
@@ -199,7 +200,7 @@ def quality(hits: Sequence[Sequence[int]], relevant: Sequence[frozenset[int]]) -
 
 
 def query_time(task: str, queries_QD: Vectors, corpus_ND: Vectors, inverted: InvertedIndex | None) -> Score:
-    """``retrieval_ms`` of a query, the mean over one batch of all queries; it differs from run to run."""
+    """Return ``retrieval_ms`` of a query, the mean over one batch of all queries; it differs between runs."""
     index = index_of(corpus_ND, inverted)
     nearest(queries_QD[:HITS], index, HITS + 1)  # warm-up: the first search of a process also loads code
     start = time.perf_counter()

@@ -39,20 +39,20 @@ def train(
     decays: Sequence[float],
     seed: int,
 ) -> Tensor:
-    """Train on ``rows`` with every weight decay.
+    """Return weights trained on ``rows`` with every weight decay.
 
     Args:
         features_ND: Features of all rows of the task.
         labels_N: Classes from 0.
         rows: Rows to train on.
-        held_out: Rows for early stopping; None to hold out 5% of ``rows``, one at least.
+        held_out: Rows for early stopping; None to hold out 5% of ``rows``, at least one.
         decays: Values of the penalty.
         seed: Seed of initial weights and batch order.
 
     Returns:
         Weights of shape (W, C, D + 1), the bias last.
     """
-    order = np.random.RandomState(seed)  # the stream that SentEval draws from
+    order = np.random.RandomState(seed)  # SentEval's stream of random numbers
     if held_out is None:
         shuffled, cut = order.permutation(len(rows)), max(1, int(_HELD_OUT * len(rows)))
         rows, held_out = rows[shuffled[cut:]], rows[shuffled[:cut]]
@@ -83,7 +83,8 @@ class _Models:
     def __init__(self, width: int, classes: int, decays: Sequence[float], seed: int) -> None:
         generator = torch.Generator().manual_seed(seed)
         weight_CD, bias_C = torch.empty(classes, width), torch.empty(classes)
-        torch.nn.init.kaiming_uniform_(weight_CD, a=math.sqrt(5), generator=generator)  # as nn.Linear starts
+        # The initial weights of nn.Linear.
+        torch.nn.init.kaiming_uniform_(weight_CD, a=math.sqrt(5), generator=generator)
         torch.nn.init.uniform_(bias_C, -1 / math.sqrt(width), 1 / math.sqrt(width), generator=generator)
         self.classes = classes
         self.weight = weight_CD.repeat(len(decays), 1)
@@ -92,7 +93,7 @@ class _Models:
         self.optimiser = torch.optim.Adam([self.weight, self.bias], foreach=False)
 
     def logits(self, features_ND: Tensor) -> Tensor:
-        """Logits, shape (N, W, C)."""
+        """Return logits, shape (N, W, C)."""
         return torch.addmm(self.bias, features_ND, self.weight.T).view(len(features_ND), -1, self.classes)
 
     def step(self, features_ND: Tensor, labels_N: Tensor) -> None:
@@ -105,6 +106,6 @@ class _Models:
         self.optimiser.step()
 
     def weights(self) -> Tensor:
-        """Weights and biases, shape (W, C, D + 1)."""
+        """Return weights and biases, shape (W, C, D + 1)."""
         joined = torch.cat([self.weight, self.bias[:, None]], dim=1)
         return joined.view(-1, self.classes, joined.shape[1])

@@ -1,10 +1,10 @@
 """Sentences in SentEval's form: tokenised by Moses, lower-cased, joined by blanks.
 
-Conneau and Kiela 2018, https://aclanthology.org/L18-1269. SentEval's STS files were made in this way from the released
-ones; SICK's are tokenised and keep their case. SimCSE and its successors report numbers on these files.
-With an uncased tokeniser, which splits off punctuation by itself, one sentence in a thousand gets other ids; with a
-cased one, such as RoBERTa's, most do. For bags of tokens, on STS12 to STS15, that is up to .02 points of Spearman with
-BERT's WordPiece, and 2.1, 5.4, 2.5 and 3.4 points more with a cased byte-level BPE of 30,000 (trained on Wikipedia).
+Conneau and Kiela 2018, https://aclanthology.org/L18-1269. SentEval's STS files were made from the released ones in this
+way; SICK's are tokenised and keep their case. SimCSE and its successors report numbers on these files. With an uncased
+tokeniser, which splits off punctuation itself, one sentence in a thousand gets other ids; with a cased one, such as
+RoBERTa's, most do. For bags of tokens, on STS12 to STS15, the difference is up to .02 points of Spearman with BERT's
+WordPiece, and 2.1, 5.4, 2.5 and 3.4 points more with a cased byte-level BPE of 30,000 (trained on Wikipedia).
 
 This module implements the rules that English needs. Of the 22,716 sentences of STS12 to STS15, all but 4 are the same
 as in SentEval's files.
@@ -23,7 +23,7 @@ _TITLES = frozenset(
 
 
 def as_fed(sentence: str, *, lower: bool) -> str:
-    """A released sentence in SentEval's form."""
+    """Return a released sentence in SentEval's form."""
     text = _OTHER.sub(r" \1 ", " ".join(sentence.split()))
     text = _DOTS.sub(lambda dots: f" {dots.group()} ", text)
     text = _APOSTROPHE.sub(" ' ", _COMMA.sub(" , ", text))
@@ -35,7 +35,7 @@ def as_fed(sentence: str, *, lower: bool) -> str:
 
 
 def _without_stop(word: str, following: str) -> str:
-    """A word with its full stop split off, unless it is part of the word (U.S., Mr., W.) or the sentence goes on."""
+    """Return a word with its full stop split off, unless part of the word (U.S., Mr., W.) or the sentence goes on."""
     stem = word.removesuffix(".")
     if stem == word or not stem.strip("."):
         return word

@@ -16,20 +16,20 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-import scipy  # loads scipy.special when it is used: half of the time that planning takes to import
+import scipy  # loads scipy.special on first use, which would take half of the import time of planning
 from numpy.typing import NDArray
 
 from workflow_scripts.arrays import Floats, Integers
 from workflow_scripts.settings.report import Significance as Config
 
 FEWEST = 3
-"""Seeds, draws or tasks below which no difference is tested."""
+"""Minimum number of seeds, draws or tasks for a test of a difference."""
 _BLOCK_CELLS = 1 << 21
-"""Entries of the matrix of resamples x pairs in memory at once: 16 MB per array."""
+"""Entries of the matrix of resamples x pairs in memory at a time: 16 MB per array."""
 
 
 class Summary(NamedTuple):
-    """One system over its seeds; ``sd`` (n - 1 in the denominator) is None for a single seed."""
+    """Scores of one system over its seeds; ``sd`` (n - 1 in the denominator) is None for a single seed."""
 
     n: int
     mean: float
@@ -45,26 +45,26 @@ class Evidence(NamedTuple):
     low: float | None = None
     high: float | None = None
     p: float | None = None
-    """None if nothing can be tested, as with two seeds."""
+    """None if nothing can be tested, such as with two seeds."""
     detectable: float | None = None
-    """Smallest detectable difference of this test alone, without a correction for others."""
+    """Minimum detectable difference of this single test, without a correction for others."""
 
 
 def summarise(values: Sequence[float]) -> Summary:
-    """Mean and standard deviation over seeds."""
+    """Return mean and standard deviation over seeds."""
     sd = float(np.std(values, ddof=1)) if len(values) > 1 else None
     return Summary(len(values), float(np.mean(values)), sd)
 
 
 def over_pairs(differences: Sequence[float], config: Config, margin: float | None = None) -> Evidence:
-    """Evidence of paired differences, by the t distribution.
+    """Return the evidence of paired differences, by the t distribution.
 
     If all differences are equal, they have no spread, and p is 0, or 1 if the claim is just not met.
 
     Args:
-        differences: Ours less theirs, for each seed, draw or task; at least one.
+        differences: Ours minus theirs for each seed, draw or task; at least one.
         config: Level and power.
-        margin: Largest difference that still counts as the same; None for the claim of a difference.
+        margin: Maximum difference that counts as the same; None for the claim of a difference.
     """
     n, mean, sd = summarise(differences)
     if sd is None or n < FEWEST:
@@ -77,7 +77,7 @@ def over_pairs(differences: Sequence[float], config: Config, margin: float | Non
 
 
 def _t_test(mean: float, error: float, n: int, margin: float) -> float:
-    """The p of the hypothesis that the mean suggests: a difference within the margin, or beyond it."""
+    """Return the p of the hypothesis that the mean suggests: a difference within the margin, or beyond it."""
     distance = abs(mean)
     if error == 0:
         return float(distance == margin)
@@ -88,7 +88,7 @@ def _t_test(mean: float, error: float, n: int, margin: float) -> float:
 def over_resamples(
     difference: float, resampled_R: Floats, pairs: int, config: Config, margin: float | None = None
 ) -> Evidence:
-    """Evidence of a bootstrap over sentence pairs, with its percentile interval.
+    """Return the evidence of a bootstrap over sentence pairs, with its percentile interval.
 
     Without a margin, p is twice the share of resamples on the rarer side of 0, at most 1.
 
@@ -109,19 +109,19 @@ def over_resamples(
 
 
 def _equivalence(resampled_R: Floats, within: bool, margin: float) -> float:
-    """As ``_t_test``, for resamples of a non-negative difference."""
+    """Return p as ``_t_test`` does, for resamples of a non-negative difference."""
     if within:
         return max(_share(resampled_R <= -margin), _share(resampled_R >= margin))
     return min(1.0, _share(resampled_R <= margin) + _share(resampled_R <= -margin))
 
 
 def half_width(sd: float, n: int, alpha: float) -> float:
-    """Half width of Student's interval, at level 1 - ``alpha``, of the mean of ``n`` values."""
+    """Return the half width of Student's interval, at level 1 - ``alpha``, of the mean of ``n`` values."""
     return float(scipy.special.stdtrit(n - 1, 1 - alpha / 2)) * (sd / float(np.sqrt(n)))
 
 
 def detectable_difference(sd: float, n: int, alpha: float, power: float) -> float:
-    """Smallest true difference that a paired t-test over ``n`` seeds detects with probability ``power``.
+    """Return the minimum true difference that a paired t-test over ``n`` seeds detects with probability ``power``.
 
     Args:
         sd: Standard deviation of the differences between seeds.
@@ -129,7 +129,7 @@ def detectable_difference(sd: float, n: int, alpha: float, power: float) -> floa
         alpha: Two-sided level of significance.
         power: Desired probability of detection, above ``alpha``.
     """
-    # Slow to import, like scipy.stats, so distributions are taken from scipy.special.
+    # scipy.stats is slow to import, so distributions come from scipy.special.
     from scipy.optimize import brentq
 
     assert power > alpha
@@ -148,7 +148,7 @@ def detectable_difference(sd: float, n: int, alpha: float, power: float) -> floa
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Adjust the p-values of one family of tests by Holm's step-down method, in the given order."""
+    """Return the p-values of one family of tests, adjusted by Holm's step-down method, in the given order."""
     order = np.argsort(p_values)
     factors = len(p_values) - np.arange(len(p_values))
     stepped = np.minimum(np.maximum.accumulate(np.asarray(p_values)[order] * factors), 1)
@@ -158,13 +158,13 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def observed(gold: Floats, ours: Floats, theirs: Floats) -> float:
-    """Difference of two Spearman correlations with the same judgements of N pairs: ``ours`` minus ``theirs``."""
+    """Return the difference of two Spearman correlations with the same N judgements: ``ours`` minus ``theirs``."""
     counts_1N = np.ones((1, len(gold)), dtype=np.int64)
     return float(_difference((gold, ours, theirs), counts_1N)[0])
 
 
 def resampled(gold: Floats, ours: Floats, theirs: Floats, config: Config) -> Floats:
-    """The difference of two Spearman correlations in every resample of the pairs, shape (R,)."""
+    """Return the difference of two Spearman correlations in each resample of the pairs, shape (R,)."""
     count = len(gold)
     random = np.random.default_rng(config.seed)
     differences = []
@@ -176,12 +176,12 @@ def resampled(gold: Floats, ours: Floats, theirs: Floats, config: Config) -> Flo
 
 
 def _share(true_R: NDArray[np.bool_]) -> float:
-    """The share of true resamples; the observed sample counts as one more true resample, so it is never 0."""
+    """Return the share of true resamples; the observed sample counts as a further true one, so it is never 0."""
     return float((true_R.sum() + 1) / (len(true_R) + 1))
 
 
 def _counts(drawn_RN: Integers, count: int) -> Integers:
-    """Number of draws of each of the ``count`` pairs in each resample."""
+    """Return the number of draws of each of the ``count`` pairs in each resample."""
     shifted = drawn_RN + count * np.arange(len(drawn_RN))[:, None]
     return np.bincount(shifted.ravel(), minlength=len(drawn_RN) * count).reshape(len(drawn_RN), count)
 
@@ -192,9 +192,9 @@ def _difference(columns: Sequence[Floats], counts_RN: Integers) -> Floats:
 
 
 def _ranks(values_N: Floats, counts_RN: Integers) -> Floats:
-    """The rank of each value in each resample, with ties averaged, without sorting any resample.
+    """Return the rank of each value in each resample, with averaged ties, without sorting any resample.
 
-    A value's rank follows those of all smaller values drawn, and is the middle of those of equal values.
+    A value's rank follows the ranks of all smaller drawn values, and is the middle of those of equal values.
     """
     _, group_N = np.unique(values_N, return_inverse=True)
     order = np.argsort(group_N, kind="stable")
@@ -205,7 +205,7 @@ def _ranks(values_N: Floats, counts_RN: Integers) -> Floats:
 
 
 def _correlation(left_RN: Floats, right_RN: Floats, counts_RN: Integers) -> Floats:
-    """Pearson correlation of each resample's ranks; 0 if one side is constant."""
+    """Return the Pearson correlation of each resample's ranks; 0 if one side is constant."""
     total = counts_RN.shape[1]  # a resample has as many pairs as the task
     middle = (total + 1) / 2  # the mean of any ranks
     left, right = left_RN - middle, right_RN - middle

@@ -1,9 +1,9 @@
 """Semantic textual similarity: correlation of cosines with human judgements.
 
-A task with several subsets is summarised in three ways, which differ by points and are often confused (SimCSE issue
-4): ``all`` is the correlation over the concatenated pairs, ``mean`` the average of the subsets' correlations, ``wmean``
-their average weighted by the number of pairs. A subset of one pair, or with equal judgements only, has no correlation:
-``mean`` and ``wmean`` leave it out, and note this.
+A task with several subsets is summarised in three ways, which differ by points and are often confused (SimCSE issue 4):
+``all`` is the correlation over the concatenated pairs, ``mean`` the average of the subsets' correlations, ``wmean``
+their average weighted by the number of pairs. A subset of one pair, or with only equal judgements, has no correlation:
+``mean`` and ``wmean`` exclude it, with a note.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ Config = Sts
 
 
 def load(task: str, table: pa.Table, config: Config) -> Task:
-    """A task of scored pairs, or of sentences whose geometry is measured."""
+    """Return a task of scored pairs, or of sentences whose geometry is measured."""
     table = in_text(config.tasks[task], table, config.text)
     if task in config.measures:
         return geometry.load(task, table, config.measures[task])
@@ -44,7 +44,7 @@ def load(task: str, table: pa.Table, config: Config) -> Task:
 
 
 def in_text(dataset: str, table: pa.Table, text: str) -> pa.Table:
-    """Pairs with sentences in the form ``Config.text``; SentEval lower-cases all sets but SICK."""
+    """Return pairs with sentences in the form ``Config.text``; SentEval lower-cases all sets except SICK."""
     if text == "release" or SIDES[0] not in table.column_names:
         return table
     lower = not dataset.startswith("sick")
@@ -56,10 +56,10 @@ class Judged:
     """The judgements of one task and their ranks, which are computed once for any number of encoders.
 
     Args:
-        task: Its name.
-        subset_P: The subset of every pair. If the source does not distinguish subsets (None), there is only ``all``:
-            ``wmean`` and ``mean`` would be equal to it.
-        gold_P: The judgement of every pair.
+        task: Name of the task.
+        subset_P: Subset of every pair. If the source has no subsets (None), there is only ``all``: ``wmean`` and
+            ``mean`` would equal it.
+        gold_P: Judgement of every pair.
 
     Raises:
         DataError: if all judgements are equal.
@@ -67,7 +67,7 @@ class Judged:
 
     def __init__(self, task: str, subset_P: NDArray[np.object_], gold_P: NDArray[np.float64]) -> None:
         if len(gold_P) and gold_P.min() == gold_P.max():
-            problem = f"all {len(gold_P)} judgements are {gold_P[0]:g}, and nothing correlates with them"
+            problem = f"all {len(gold_P)} judgements are {gold_P[0]:g}, so no correlation is defined"
             raise DataError(f"{task}: {problem}. Check the column of scores.")
         self._task = task
         subsets = dict.fromkeys(subset_P)
@@ -76,13 +76,15 @@ class Judged:
         rows = {f"subset:{name}": np.flatnonzero(subset_P == name) for name in subsets if len(subsets) > 1}
         self._rows |= {part: indices for part, indices in rows.items() if np.ptp(gold_P[indices]) > 0}
         without = [part.removeprefix("subset:") for part in rows if part not in self._rows]
-        problem = f"without {len(without)} of {len(rows)} subsets, such as {''.join(without[:1])}"
-        self._note = f"{problem}: one pair or equal judgements, and no correlation" if without else None
+        self._note = None
+        if without:
+            problem = f"without {len(without)} of {len(rows)} subsets, such as {without[0]}"
+            self._note = f"{problem}: one pair or equal judgements, and no correlation"
         self._gold = {part: gold_P[rows] for part, rows in self._rows.items()}
         self._ranks = {part: ranks(gold) for part, gold in self._gold.items()}
 
     def scores(self, cosine_P: NDArray[np.float64]) -> list[Score]:
-        """Spearman and Pearson: ``all``, ``wmean`` and ``mean``, and each of several subsets."""
+        """Return Spearman and Pearson: ``all``, ``wmean`` and ``mean``, and each of several subsets."""
         cosines = {part: cosine_P[rows] for part, rows in self._rows.items()}
         by_rank = {part: pearson(self._ranks[part], ranks(values)) for part, values in cosines.items()}
         by_value = {part: pearson(self._gold[part], values) for part, values in cosines.items()}

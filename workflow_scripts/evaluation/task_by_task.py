@@ -1,6 +1,6 @@
-"""Evaluation of a suite task by task (``evaluation.finished_tasks``), each text being encoded once.
+"""Evaluation of a suite task by task (``evaluation.finished_tasks``); each text is encoded once.
 
-Each task has its own key, which is the key of its job without the other tasks.
+The key of a task is the key of its job without the other tasks.
 """
 
 import importlib
@@ -39,11 +39,11 @@ from workflow_scripts.provenance.record import merged_labels
 from workflow_scripts.settings.suites import SuiteConfig
 
 Tables = dict[str, pa.Table]
-"""The tables of a task or suite, by the role of their output."""
+"""Tables of a task or suite, by the role of their output."""
 
 
 def evaluate_sts(job: Job) -> None:
-    """Score one run on one suite of scored pairs, and of their geometry (rule evaluate_sts)."""
+    """Score one run on one suite of scored pairs and geometry (rule evaluate_sts)."""
     _evaluate(job, "sts")
 
 
@@ -53,14 +53,15 @@ def evaluate_suite(job: Job) -> None:
 
 
 def _evaluate(job: Job, kind: str) -> None:
-    """Score a run on the tasks of a suite that are not cached, encoding each text once, and write all scores.
+    """Score a run on the uncached tasks of a suite, with each text encoded once, and write all scores.
 
     Args:
-        job: Has the inputs ``model`` and ``datasets``, the wildcards suite, run and seed, and the output ``scores``.
-        kind: Of the suite.
+        job: Job with the inputs ``model`` and ``datasets``, the wildcards suite, run and seed, and the output
+            ``scores``.
+        kind: Kind of the suite.
 
     Raises:
-        DataError: if a dataset is not of its form, or no task could be evaluated.
+        DataError: if a dataset has the wrong form, or no task could be evaluated.
     """
     evaluator: Evaluator = importlib.import_module(f"workflow_scripts.evaluation.{kind}")
     config = evaluator.Config.parse(job.settings["suite"], f"suites ({job.wildcards['suite']})")
@@ -90,17 +91,17 @@ def _evaluate(job: Job, kind: str) -> None:
 
 
 def _read(path: Path, config: SuiteConfig) -> pa.Table:
-    """A dataset of the form of the suite's kind, or of any form if only a measure reads it."""
+    """Return a dataset of the form of the suite's kind, or of any form if only a measure reads it."""
     return read_table(path, FORMS[config.form]) if path.stem in config.datasets else read_dataset_table(path)
 
 
 def _loaded(evaluator: Evaluator, name: str, table: pa.Table, config: SuiteConfig) -> Task:
-    """A task; one that cannot be loaded raises its error when it is scored."""
+    """Return a task; one that cannot be loaded raises its error when it is scored."""
     if not len(table):
         return not_scored(name, "no source of the dataset is available")
     try:
         return evaluator.load(name, table, config)
-    except Exception as error:  # any error fails this task only
+    except Exception as error:  # all errors fail only this task
         return Task([], partial(_fail, error))
 
 
@@ -118,12 +119,12 @@ def _tables(job: Job, scores: Iterable[Score], pairs: pa.Table = NO_PAIRS) -> Ta
 class SharedTexts:
     """The texts of several tasks, each encoded once, when the first of its tasks is evaluated.
 
-    Texts are encoded in units: the texts of exactly the same set of tasks. The batches of a text then depend on the
-    suite only, so its vector is the same to the bit whichever tasks are cached.
+    Texts are encoded in units: the texts of exactly the same set of tasks. The batches of a text then depend only on
+    the suite, so its vector is bit-identical whichever tasks are cached.
 
     Args:
-        encode: Maps texts to vectors of shape (N, D), in order, not normalised.
-        columns: Task to its columns of texts, in the order of evaluation.
+        encode: Function from texts to vectors of shape (N, D), in order, not normalised.
+        columns: Columns of texts by task, in the order of evaluation.
     """
 
     def __init__(
@@ -143,10 +144,10 @@ class SharedTexts:
         self._vectors: dict[tuple[str, ...], Vectors] = {}
 
     def vectors(self, task: str) -> list[Vectors]:
-        """The vectors of each column of a task, shape (N, D).
+        """Return the vectors of each column of a task, shape (N, D).
 
         Raises:
-            DataError: if a vector is not finite or all are equal: the encoder is broken.
+            DataError: if a vector is not finite, or all are equal: the encoder is broken.
         """
         rows: dict[str, Vectors] = {}
         for shared, texts in self._units.items():

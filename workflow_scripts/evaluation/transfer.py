@@ -56,14 +56,14 @@ Config = Transfer
 
 
 _SOFT_CLASSES = 5
-"""Classes of graded tasks, as in SentEval."""
+"""Number of classes of graded tasks, as in SentEval."""
 _DECAYS = [1e-5, 1e-4, 1e-3, 1e-2]
 _STRENGTHS = [2.0**power for power in range(-2, 4)]
 _STRENGTHS_WITHOUT_DEV = [2.0**power for power in range(-1, 6)]
 _TOLERANCE = 1e-7
-"""Largest component of the gradient of the mean loss at which scikit-learn stops; predictions no longer change."""
+"""Maximum component of the mean loss's gradient at which scikit-learn stops; predictions no longer change."""
 _NEVER = -1e9
-"""Logit of a class without a row."""
+"""Logit of a class without rows."""
 
 
 class Positive(NamedTuple):
@@ -74,18 +74,18 @@ class Positive(NamedTuple):
 
 
 Problem = tuple[Integers, Integers | None]
-"""Rows to train a classifier on with every penalty, and held-out rows to evaluate it on, or None."""
+"""Training rows for a classifier with every penalty, and held-out rows for its evaluation, or None."""
 
 
 def load(task: str, table: pa.Table, config: Config) -> Task:
-    """A task of texts or pairs of texts.
+    """Return a task of texts or pairs of texts.
 
-    Scored by ``accuracy`` (and ``f1`` of its positive class), or ``spearman`` and ``pearson`` for a graded task, and by
-    the score on the rows that chose the penalty (``dev_accuracy``, ``dev_pearson``).
+    Its scores are ``accuracy`` (and ``f1`` of its positive class), or ``spearman`` and ``pearson`` for a graded task,
+    and the score on the rows that chose the penalty (``dev_accuracy``, ``dev_pearson``).
 
     Raises:
         DataError: if a score is not a number, all scores of a part are equal, a class has too few rows for the folds or
-            none in the training part, or the positive class is none of the classes or has no test part.
+            none in the training part, or the positive class does not exist or has no test part.
     """
     graded = task in config.graded
     labels = _grades(task, table) if graded else table["label"].to_pylist()
@@ -120,52 +120,52 @@ def _grades(task: str, table: pa.Table) -> list[float]:
     try:
         return [number_of(label) for label in table["label"].to_pylist()]
     except ValueError as error:
-        problem = f"{task}: {error}; labels of a graded task are scores"
-        raise DataError(f"{problem}. Take it out of transfer.graded.") from error
+        problem = f"{task}: {error}, but labels of a graded task must be scores"
+        raise DataError(f"{problem}. Remove it from transfer.graded.") from error
 
 
 def _classes(config: Config, task: str, labels: NDArray[Any]) -> Integers:
-    """The class number of each row."""
+    """Return the class number of each row."""
     classes, numbers = np.unique(labels, return_inverse=True)
     largest = int(np.bincount(numbers).max())
     if len(classes) == 1 or largest < config.folds:
         problem = f"{len(labels)} rows of {len(classes)} classes, the largest of {largest}"
-        need = f"{config.folds} folds need two classes and as many rows of one"
+        need = f"{config.folds} folds need at least two classes, and {config.folds} rows of one"
         raise DataError(f"{task}: {problem}; {need}. Check the column of labels.")
     return numbers
 
 
 def _check_parts(task: str, labels_N: NDArray[Any], rows: Mapping[str, Integers], *, graded: bool) -> None:
-    """Raise DataError if a part cannot be predicted: its grades are equal, or training lacks one of its classes."""
+    """Raise DataError if a part cannot be predicted: equal grades, or a class without training rows."""
     for part, places in rows.items():
         found = Counter(labels_N[places].tolist())
         if graded and len(found) == 1:
             problem = f"all {len(places)} scores of the {part} part are {labels_N[places[0]]:g}"
-            raise DataError(f"{task}: {problem}. If they are hidden, leave the task out.")
+            raise DataError(f"{task}: {problem}. If they are hidden, remove the task.")
         known = found if part == "" else Counter(labels_N[rows["train"]].tolist())
         lacking = [label for label, count in found.items() if not known[label] or (part == "" and count == 1)]
         if lacking and not graded:
             problem = f"class {lacking[0]!r} has {found[lacking[0]]} rows in the {part or 'one'} part"
             problem += ", and none in training" if part else ", and none in training when it is tested"
-            raise DataError(f"{task}: {problem}. Correct the labels; if they are hidden, leave the task out.")
+            raise DataError(f"{task}: {problem}. Correct the labels; if they are hidden, remove the task.")
 
 
 def _positive(
     config: Config, task: str, labels_N: NDArray[Any], rows: Mapping[str, Integers]
 ) -> Positive | None:
-    """The number and name of the class whose F1 is measured."""
+    """Return number and name of the class whose F1 is measured; None without one."""
     label = config.positive.get(task)
     classes = np.unique(labels_N).tolist()
     if label is not None and label not in classes:
-        problem = f"{label!r} is none of the classes {', '.join(map(repr, classes[:5]))}"
-        raise DataError(f"{task}: {problem}. Correct transfer.positive.")
+        problem = f"transfer.positive: {label!r} is not a class"
+        raise DataError(f"{task}: {problem}. Choose from: {', '.join(map(repr, classes[:5]))}.")
     if label is not None and "test" not in rows:
-        raise DataError(f"{task}: no test part, on which F1 is measured. Take it out of transfer.positive.")
+        raise DataError(f"{task}: no test part, on which F1 is measured. Remove it from transfer.positive.")
     return None if label is None else Positive(classes.index(label), label)
 
 
 def senteval_order(table: pa.Table, labels: Sequence[str] | Sequence[float]) -> list[int]:
-    """Row numbers sorted by the number of words of the first and second text and by label; the sort is stable."""
+    """Return row numbers, stably sorted by the numbers of words of the first and second text and by label."""
     firsts, seconds = table["text1"].to_pylist(), table["text2"].to_pylist()
     keys = [
         (len(first.split()), len(second.split()) if second else 0, label)
@@ -223,7 +223,7 @@ def _tested(
 def _chosen_by_folds(
     config: Config, strengths: list[float], features: Vectors, labels: Integers, parts: Sequence[Integers]
 ) -> list[tuple[torch.Tensor, float]]:
-    """For each part of the rows, weights fitted with the penalty that is best over its folds, and its accuracy."""
+    """Return for each part of the rows the weights with the best penalty over its folds, and its accuracy."""
     folds = [fold for rows in parts for fold in _folds(config, labels, rows)]
     problems = [*folds, *((rows, None) for rows in parts)]
     fits = _fitted(config, strengths, features, labels, problems)
@@ -256,10 +256,10 @@ def _graded(
 
 
 def soft_classes(scores_N: Floats, low: float, high: float) -> Floats:
-    """Divide each score between the two nearest of five classes from low to high, shape (N, C) (Tai et al. 2015).
+    """Return each score divided between the two nearest of five classes, shape (N, C) (Tai et al. 2015).
 
-    A score beyond the first or last class belongs only to that class, such as STS-B's scores below 1 (in SentEval, the
-    targets of such scores sum to less than 1).
+    The classes are at equal distances from low to high. A score beyond the first or last class belongs only to this
+    class, such as STS-B's scores below 1 (in SentEval, the targets of such scores sum to less than 1).
     """
     places = (np.clip(scores_N, low, high) - low) / (high - low) * (_SOFT_CLASSES - 1)
     shares: Floats = np.maximum(0, 1 - np.abs(places[:, None] - np.arange(_SOFT_CLASSES)))
@@ -272,7 +272,7 @@ def soft_classes(scores_N: Floats, low: float, high: float) -> Floats:
 def _fitted(
     config: Config, strengths: list[float], features: Vectors, labels: Integers, problems: Sequence[Problem]
 ) -> list[torch.Tensor]:
-    """Weights of shape (S, C, D + 1) for each problem, the intercept last."""
+    """Return weights of shape (S, C, D + 1) for each problem, the intercept last."""
     if config.classifier == "exact":
         targets_NC = np.eye(int(labels.max()) + 1)[labels]
         return _solved(features, targets_NC, [rows for rows, _ in problems], strengths)
@@ -284,16 +284,16 @@ def _fitted(
 def _solved(
     features: Vectors, targets_NC: Floats, subsets: Sequence[Integers], strengths: list[float]
 ) -> list[torch.Tensor]:
-    """Weights of shape (S, C, D + 1) for each subset of rows; each of the job's threads fits a subset."""
+    """Return weights of shape (S, C, D + 1) for each subset of rows; each of the job's threads fits a subset."""
     parallel = Parallel(n_jobs=torch.get_num_threads(), prefer="threads")
-    with threadpool_limits(1):  # threads within a fit would gain little
+    with threadpool_limits(1):  # threads inside a fit would gain little
         return list(parallel(delayed(optima)(features, targets_NC, rows, strengths) for rows in subsets))
 
 
 def optima(
     features_ND: Vectors, targets_NC: Floats, rows: Integers, strengths: Sequence[float]
 ) -> torch.Tensor:
-    """Logistic regression of some rows with every penalty, shape (S, C, D + 1), the intercept last.
+    """Return the logistic regression of some rows with every penalty, shape (S, C, D + 1), the intercept last.
 
     A row with a soft label is repeated for each of its classes, weighted by its share. A class without rows is never
     predicted.
@@ -312,7 +312,7 @@ def optima(
 
 
 def _logits(weights: torch.Tensor, features: Vectors | Floats) -> torch.Tensor:
-    """Logits of one classifier (C, D + 1) or several (S, C, D + 1), shape (N, C) or (S, N, C)."""
+    """Return the logits of one classifier (C, D + 1) or several (S, C, D + 1), shape (N, C) or (S, N, C)."""
     return torch.from_numpy(features) @ weights[..., :-1].mT + weights[..., None, :, -1]
 
 
@@ -322,17 +322,17 @@ def _predict(weights: torch.Tensor, features: Vectors) -> Integers:
 
 
 def _accuracies(weights: torch.Tensor, features: Vectors, labels: Integers, rows: Integers) -> Floats:
-    """Accuracy of several classifiers on some rows, shape (S,)."""
+    """Return the accuracies of several classifiers on some rows, shape (S,)."""
     accuracies: Floats = (_predict(weights, features[rows]) == labels[rows]).mean(axis=1)
     return accuracies
 
 
 def best_of(accuracies_S: Floats) -> int:
-    """Index of the best score after rounding to 0.01%; the first one wins ties."""
+    """Return the index of the best score after rounding to 0.01%; the first one wins ties."""
     return int(np.argmax(np.round(100 * accuracies_S, 2)))
 
 
 def _folds(config: Config, labels: Integers, rows: Integers) -> list[tuple[Integers, Integers]]:
-    """For each fold, the rows of ``rows`` that it keeps and those that it holds out."""
+    """Return for each fold the kept and the held-out rows of ``rows``."""
     splitter = StratifiedKFold(config.folds, shuffle=True, random_state=config.seed)
     return [(rows[kept], rows[left]) for kept, left in splitter.split(np.zeros(len(rows)), labels[rows])]

@@ -1,15 +1,15 @@
 """Static token vectors: means of a token's contextual vectors in every layer ("Avg.").
 
-Sums are exact, so that they do not depend on the order of addition, which a GPU does not guarantee:
+Sums are exact and therefore independent of the order of addition, which a GPU does not guarantee:
 
 * each state is first rounded to a multiple of 2^-24 (half of a float32's last digit at 1; states of 1 and above are
   multiples already, smaller ones change by 3e-8 at most, a tenth of the difference between two kernels);
-* float64 represents every multiple of 2^-24 up to 2^29, so that no addition rounds while sums stay below that.
-  BERT's most frequent token (6.5 million occurrences, entries below 16) stays under 2^27. A larger sum is an error.
+* float64 represents every multiple of 2^-24 up to 2^29, so no addition rounds while sums stay below it. BERT's most
+  frequent token (6.5 million occurrences, entries below 16) stays under 2^27. A larger sum is an error.
 
 ASSUME: the corpus is averaged sentence by sentence, one forward pass each, as everywhere else in this project; the
-paper does not say. [CLS], [SEP] and every other id that occurs have a mean too. A token that never occurs gets the mean
-of its layer's means (F4: not stated in the paper), and the notes of scores count such tokens.
+paper does not say. [CLS], [SEP] and all other ids that occur have a mean, too. A token that never occurs gets the mean
+of its layer's means (F4: not stated in the paper); the notes of scores count such tokens.
 
 Shape suffixes: B texts of a batch, V vocabulary, L hidden states from 0, D width, F tokens of a batch end to end, O
 tokens that occur.
@@ -53,7 +53,7 @@ class TokenSums:
         """Add the states of some tokens.
 
         Args:
-            ids_F: Their ids.
+            ids_F: Ids of the tokens.
             layers: Their states (F, D) in every layer.
         """
         for sums_VD, states_FD in zip(self._sums_LVD, layers, strict=True):
@@ -68,17 +68,17 @@ class TokenSums:
         """
         seen_O = self._counts_V.nonzero().squeeze(1)
         if not len(seen_O):
-            raise DataError("extraction.averages: the dataset has no sentences. Choose another one.")
+            raise DataError("extraction.averages: the dataset has no sentences. Choose another dataset.")
         for ids in seen_O.split(_TOKENS):  # type: ignore[no-untyped-call]
             sums_OLD, counts_O = self._sums_LVD[:, ids].permute(1, 0, 2), self._counts_V[ids]
             if not (largest := float(sums_OLD.abs().max())) < _LIMIT:
                 problem = f"a sum reached {largest:.3g}, but sums are exact only below {_LIMIT:.3g}"
-                raise DataError(f"extraction.averages: {problem}. Lower max_sentences.")
+                raise DataError(f"extraction.averages: {problem}. Reduce max_sentences.")
             yield _rows(ids, counts_O, (sums_OLD / counts_O[:, None, None]).float())
 
 
 def sum_states(backbone: PreTrainedModel, text: TokenisedText, block: int, precision: Precision) -> TokenSums:
-    """Sum every token's states over ``text``; memory does not grow with the number of sentences."""
+    """Return sums of every token's states over ``text``; memory does not grow with the number of sentences."""
     depth, width = backbone.config.num_hidden_layers, backbone.config.hidden_size
     sums = TokenSums(depth + 1, backbone.config.vocab_size, width, backbone.device)
     for _rows_B, batch, layers in passes(backbone, text, precision, block):
@@ -102,7 +102,7 @@ def _rows(ids_O: Tensor, counts_O: Tensor, means_OLD: Tensor) -> pa.Table:
 
 
 def average_tokens(job: Job) -> None:
-    """Average every token's hidden states over a corpus, in every layer (rule average_tokens)."""
+    """Write the averages of every token's hidden states over a corpus, in every layer (rule average_tokens)."""
     settings = Averages.parse(job.settings["averages"], "extraction.averages")
     table = job.read("sentences", SENTENCES, ["sentence"]).slice(0, settings.max_sentences)
     folder = job.input("encoder").parent

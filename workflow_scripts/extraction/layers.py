@@ -1,4 +1,4 @@
-"""Combinations of layers by name, which serve encoders of any depth, and checks that an encoder has them.
+"""Combinations of layers by names that work for encoders of any depth, and checks that an encoder has them.
 
     static        the table of input embeddings, before positions and normalisation: the paper's layer -1
     0, 1, 2, ...  hidden states; 0 is the output of the embedding layer
@@ -19,10 +19,10 @@ STATIC = -1
 
 
 def parse_layers(name: str, depth: int) -> tuple[int, ...]:
-    """The numbers of the layers that ``name`` averages.
+    """Return the numbers of the layers that ``name`` averages.
 
     Args:
-        name: As in the module's docstring.
+        name: Name in the form of the module's docstring.
         depth: Number of layers of the encoder.
 
     Raises:
@@ -37,24 +37,24 @@ def parse_layers(name: str, depth: int) -> tuple[int, ...]:
         )
     layers = tuple(named[part] for part in parts)
     if len(set(layers)) < len(layers):
-        raise ConfigError(f"layers {name}: one layer is named twice. Remove it.")
+        raise ConfigError(f"layers {name}: one layer occurs twice. Remove one.")
     return layers
 
 
 def every_layer(names: Iterable[str], depth: int) -> list[str]:
-    """``names`` with ``each`` replaced by all hidden states, 0 to ``depth``."""
+    """Return ``names`` with ``each`` replaced by all hidden states, 0 to ``depth``."""
     spelled = [[*map(str, range(depth + 1))] if name == "each" else [name] for name in names]
     return list(dict.fromkeys(name for part in spelled for name in part))
 
 
 def layer_findings(settings: JobSettings, depth: int | None) -> Iterator[Finding]:
-    """Findings about layers or masks in blocks that the representation lacks.
+    """Yield a finding for each layer or mask in blocks that the representation lacks.
 
-    The graph checks before any job, and the job checks again with the encoder.
+    The graph checks before any job, and the job again with the encoder.
 
     Args:
         settings: Settings of a job.
-        depth: Number of layers of the encoder; None if unknown: then layers are not checked.
+        depth: Number of layers of the encoder; None if unknown, which skips the check of layers.
     """
     has_masks = settings.template is not None and settings.template.masks > 0
     for block in settings.blocks:

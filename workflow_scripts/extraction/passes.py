@@ -1,4 +1,4 @@
-"""Hidden states of texts in every layer, from one forward pass each.
+"""Hidden states of texts in every layer, from one forward pass per text.
 
 Shape suffixes: B texts of a batch, T tokens, D width.
 """
@@ -20,7 +20,7 @@ from workflow_scripts.settings.names import Precision
 
 
 class States(NamedTuple):
-    """One batch: row numbers of the texts, their tokens, and hidden states (B, T, D) for each layer from 0."""
+    """One batch: row numbers of its texts, their tokens, and hidden states (B, T, D) for each layer from 0."""
 
     rows_B: NDArray[np.int64]
     batch: TokenBatch
@@ -28,13 +28,13 @@ class States(NamedTuple):
 
 
 TOKENS_PER_BATCH = {"cpu": 4096, "cuda": 16_384}
-"""Tokens of a batch, padding included; larger than for encoding, as every cell of the study takes calls per batch."""
+"""Tokens per batch with padding; more than for encoding, because every cell of the study adds calls per batch."""
 
 
 def passes(
     backbone: PreTrainedModel, text: TokenisedText, precision: Precision, block: int | None = None
 ) -> Iterator[States]:
-    """Yield the states of every text once; a batch's states are released when the next one is requested.
+    """Yield the states of every text once; a batch's states are released when the next batch is requested.
 
     Args:
         backbone: The encoder, in evaluation mode, on the device to use.

@@ -7,10 +7,10 @@
     normalise         length 1
 
 Stankevicius and Lukosevicius 2025, section 3.4. Unless ``fit`` is wikitext (the paper's superscript W), fits are
-transductive. ASSUME: they use every text of the task as often as it occurs, both sides of pairs; scikit-learn draws
-some for quantiles of more than 100,000. Quantiles follow its formula with one sort per feature and, if no quantile
-repeats, one interpolation instead of two. Values that several post-processings of the same vectors need, such as their
-principal directions, are computed once.
+transductive. ASSUME: they use every text of the task as often as it occurs, both sides of pairs; for quantiles,
+scikit-learn draws a sample of more than 100,000. Quantiles follow its formula with one sort per feature and, if no
+quantile repeats, one interpolation instead of two. Values that several post-processings of the same vectors need, such
+as their principal directions, are computed once.
 
 Shape suffixes: U distinct vectors, N vectors with repetitions, D width, Q quantiles, K directions.
 """
@@ -28,15 +28,15 @@ Fit = dict[str, NDArray[np.float32]]
 """Fitted vectors and matrices by name."""
 
 _NO_VARIANCE = 1e-10
-"""A direction whose eigenvalue is below this fraction of the largest has no variance: float32 noise squared."""
+"""Fraction of the largest eigenvalue below which a direction has no variance: float32 noise squared."""
 
 
 class Sample:
-    """Vectors to fit to and to transform, with cached values that several post-processings need.
+    """Vectors for fits and transformations, with cached values that several post-processings need.
 
     Args:
         vectors_UD: The distinct vectors, at least one.
-        occurrences_N: The vectors to fit to, in order, as indices of distinct vectors; None to use each of them once.
+        occurrences_N: The vectors to fit, in order, as indices of distinct vectors; None to use each of these once.
     """
 
     def __init__(self, vectors_UD: Vectors, occurrences_N: NDArray[np.int64] | None = None) -> None:
@@ -45,18 +45,18 @@ class Sample:
 
     @cached_property
     def repeated(self) -> Vectors:
-        """The vectors with repetitions."""
+        """Return the vectors with repetitions."""
         return self.vectors_UD if self._occurrences_N is None else self.vectors_UD[self._occurrences_N]
 
     @cached_property
     def mean(self) -> Floats:
-        """Mean of the vectors with repetitions."""
+        """Return the mean of the vectors with repetitions."""
         mean_D: Floats = self.repeated.mean(axis=0, dtype=np.float64)
         return mean_D
 
     @cached_property
     def principal(self) -> tuple[Floats, Floats]:
-        """Variances (D,), largest first, and their principal directions as columns (D, D)."""
+        """Return variances (D,), largest first, and their principal directions as columns (D, D)."""
         centred_ND = self.repeated - self.mean
         covariance_DD = centred_ND.T @ centred_ND / max(len(centred_ND) - 1, 1)
         variances, directions = np.linalg.eigh(covariance_DD)
@@ -64,7 +64,7 @@ class Sample:
 
 
 def fit(settings: Postprocessing, sample: Sample) -> Fit:
-    """Fit a post-processing to vectors."""
+    """Return a post-processing fitted to vectors."""
     if isinstance(settings, Plain):
         return {}
     if isinstance(settings, Quantile):
@@ -81,7 +81,7 @@ def fit(settings: Postprocessing, sample: Sample) -> Fit:
 
 
 def apply(settings: Postprocessing, fitted: Fit, sample: Sample) -> Vectors:
-    """The distinct vectors, transformed by a fit to these or other vectors; whitening may return fewer columns."""
+    """Return the distinct vectors, transformed by a fit to these or others; whitening may return fewer columns."""
     vectors_UD = sample.vectors_UD
     if settings.kind == "none":
         return vectors_UD
@@ -106,7 +106,7 @@ def _fit_of(**parts: NDArray[np.floating]) -> Fit:
 
 
 def _inverse(values: NDArray[Any]) -> NDArray[Any]:
-    """1 / value; 0 if the value is 0 up to the rounding error of a mean."""
+    """Return 1 / value; 0 if the value is 0 up to the rounding error of a mean."""
     varied = values > 1e-12 * values.max(initial=0)
     inverse: NDArray[Any] = np.divide(1, values, out=np.zeros_like(values), where=varied)
     return inverse
@@ -120,7 +120,7 @@ def _quantiles(vectors_ND: Vectors, quantiles: int) -> NDArray[np.float32]:
 
 
 def _to_quantiles(vectors_UD: Vectors, references_DQ: NDArray[np.float32]) -> Vectors:
-    """The quantile of each entry: the middle of the range of repeated references, 0 and 1 beyond the ends."""
+    """Return the quantile of each entry: the middle of the range of repeated references, 0 and 1 beyond the ends."""
     result_DU = np.empty_like(vectors_UD.T, order="C")
     places_Q = np.linspace(0, 1, references_DQ.shape[1])
     for values_U, references_Q, result_U in zip(vectors_UD.T, references_DQ, result_DU, strict=True):

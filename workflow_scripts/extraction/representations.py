@@ -36,7 +36,7 @@ from workflow_scripts.settings.names import Precision, Template
 
 
 class Key(NamedTuple):
-    """One combination of the axes of a block, before post-processing: it identifies sentence vectors."""
+    """One combination of a block's axes, before post-processing, which identifies sentence vectors."""
 
     mixing_weight: float
     draw: int
@@ -45,7 +45,7 @@ class Key(NamedTuple):
 
 
 class Made(NamedTuple):
-    """The sentence vectors of one key, and a note on exceptions ("" for none)."""
+    """The sentence vectors of one key, and a note on exceptions (empty for none)."""
 
     key: Key
     vectors_UD: Vectors
@@ -53,14 +53,14 @@ class Made(NamedTuple):
 
 
 class Tokens(NamedTuple):
-    """Tokenised texts, alone and in the template."""
+    """Tokenised texts, without and with the template."""
 
     raw: TokenisedText
     filled: TokenisedText
 
 
 def without_ids(text: TokenisedText, ids: Sequence[int]) -> TokenisedText:
-    """Return texts without some tokens; a text that would have none left keeps all."""
+    """Return texts without some tokens; a text of only such tokens keeps all."""
     if not len(ids) or not len(text):
         return text
     kept_F = ~np.isin(text.ids, ids)
@@ -91,7 +91,7 @@ class EncoderVectors:
         self._averages = averages
 
     def tokens(self, texts: Sequence[str], max_tokens: int) -> Tokens:
-        """Truncate ``texts``, insert them into the template and tokenise both forms."""
+        """Return texts, truncated and tokenised, without and with the template."""
         own = _tokens_of(self._tokenizer, self._template)
         longest = max_position_embeddings(self._backbone)
         limit = max_tokens if longest is None else min(max_tokens, longest - own)
@@ -106,7 +106,7 @@ class EncoderVectors:
     def make(
         self, text: TokenisedText, weights: Mapping[str, Weights], keys: Sequence[Key]
     ) -> Iterator[Made]:
-        """The vectors of every key, from one pass over ``text``."""
+        """Yield the vectors of every key, from one pass over ``text``."""
         pairs = dict.fromkeys((key.layers, key.weighting) for key in keys if key.mixing_weight != 1)
         flat = {name: weight.weights_F for name, weight in weights.items()}
         contextual = pool_layers(self._backbone, text, flat, pairs, self._precision)
@@ -125,7 +125,7 @@ class EncoderVectors:
             yield Made(key, vectors_UD, "; ".join(filter(None, notes)))
 
     def _static_tables(self, keys: Iterable[Key]) -> dict[str, tuple[Vectors, NDArray[np.bool_]]]:
-        """For each combination of layers, the mean of their tables (V, D), and a mask of tokens with averages."""
+        """Return the mean of the tables (V, D) for each combination of layers, and a mask of tokens with averages."""
         names = dict.fromkeys(key.layers for key in keys if key.mixing_weight != 0)
         if not names:
             return {}
@@ -141,7 +141,7 @@ class EncoderVectors:
 
 
 def tables_of(averages: pa.Table, vocabulary: int) -> tuple[list[NDArray[np.float32]], NDArray[np.bool_]]:
-    """The averages as one table (V, D) per layer, with unseen tokens filled in; and a mask of seen tokens."""
+    """Return the averages as one table (V, D) per layer, with unseen tokens filled in, and a mask of seen tokens."""
     layers = 1 + pc.max(averages["layer"]).as_py()
     ids_O = averages["token_id"].to_numpy()[::layers]
     seen_V = np.zeros(vocabulary, dtype=np.bool_)
@@ -166,14 +166,14 @@ class TableVectors:
         self._tables = tables
 
     def tokens(self, texts: Sequence[str], max_tokens: int) -> Tokens:
-        """Tokenise ``texts``."""
+        """Return tokenised texts."""
         text = self._tokenise(texts, max_tokens)
         return Tokens(text, text)
 
     def make(
         self, text: TokenisedText, weights: Mapping[str, Weights], keys: Sequence[Key]
     ) -> Iterator[Made]:
-        """The vectors of every key, from the table of its draw."""
+        """Yield the vectors of every key, from the table of its draw."""
         for key in keys:
             weight = weights[key.weighting]
             vectors_UD = static_vectors(text, weight.weights_F, self._tables[key.draw])
@@ -181,7 +181,7 @@ class TableVectors:
 
 
 def random_tables(representation: RandomRepresentation, vocabulary: int) -> list[Vectors]:
-    """A table (V, D) for every draw; it does not depend on the number of draws."""
+    """Return a table (V, D) for every draw; tables do not depend on the number of draws."""
     return [
         np.random.default_rng(representation.seed + draw)
         .normal(0, representation.sd, (vocabulary, representation.width))
@@ -191,14 +191,16 @@ def random_tables(representation: RandomRepresentation, vocabulary: int) -> list
 
 
 def _tokens_of(tokenizer: PreTrainedTokenizerBase, template: Template) -> int:
-    """Number of tokens that a template adds to a sentence."""
+    """Return the number of tokens that a template adds to a sentence."""
     empty = fill(template, "", tokenizer.mask_token)
     return len(tokenizer(empty)["input_ids"]) - len(tokenizer("")["input_ids"])
 
 
 def _fallback_note(weights: Weights) -> str:
-    texts = f"{weights.fallbacks} text{'s' * (weights.fallbacks != 1)}"
-    return f"{texts} without a weighted token: plain average" if weights.fallbacks else ""
+    if not weights.fallbacks:
+        return ""
+    texts = "1 text" if weights.fallbacks == 1 else f"{weights.fallbacks} texts"
+    return f"{texts} without a weighted token: plain average"
 
 
 def _unseen_note(text: TokenisedText, seen_V: NDArray[np.bool_]) -> str:
@@ -216,15 +218,15 @@ def pool_layers(
     pairs: Iterable[tuple[str, str]],
     precision: Precision,
 ) -> dict[tuple[str, str], Vectors]:
-    """Vectors (U, D) of every pair of layers and weighting, from one pass over ``text``.
+    """Return the vectors (U, D) of every pair of layers and weighting, from one pass over ``text``.
 
     One batched matrix product per layer sums over tokens for all weightings together. Token states are released before
-    the next batch, so each pair takes the memory of sentences x width.
+    the next batch, so each pair needs only memory of sentences x width.
 
     Args:
         backbone: The encoder, in evaluation mode.
-        text: The texts, tokenised.
-        weights: Name of a weighting to a weight for every token of ``text``, concatenated.
+        text: The tokenised texts.
+        weights: Weights of all tokens of ``text``, concatenated, by name of the weighting.
         pairs: Names of a combination of layers and of a weighting.
         precision: Precision of the encoder's matrix products.
     """
@@ -245,7 +247,7 @@ def pool_layers(
             weights_BWT = onto(
                 padded(stacked_WF, text.starts, rows_B, batch.ids_BT.shape[1]), backbone.device
             )
-            # Together: one copy from a GPU for all layers.
+            # One copy from the GPU for all layers.
             yield rows_B, torch.stack([weights_BWT @ states[layer] for layer in hidden])
 
     for rows_B, together in on_the_host(launched()):
@@ -260,7 +262,7 @@ def pool_layers(
 def padded(
     values_WF: NDArray[np.float32], starts: NDArray[np.int64], rows_B: NDArray[np.int64], width: int
 ) -> Tensor:
-    """The values of some texts, shape (B, W, T), 0 for padding."""
+    """Return the values of some texts, shape (B, W, T), with 0 for padding."""
     positions_BT = starts[rows_B][:, None] + np.arange(width)
     present_BT = positions_BT < starts[rows_B + 1][:, None]
     values_WBT = values_WF[:, np.where(present_BT, positions_BT, 0)] * present_BT
@@ -268,19 +270,19 @@ def padded(
 
 
 def input_table(backbone: PreTrainedModel) -> Vectors:
-    """The encoder's table of token embeddings, shape (V, D)."""
+    """Return the encoder's table of token embeddings, shape (V, D)."""
     embeddings: Any = backbone.get_input_embeddings()
     table: Vectors = embeddings.weight.detach().cpu().numpy()
     return table
 
 
 def static_vectors(text: TokenisedText, weights_F: NDArray[np.float32], table_VD: Vectors) -> Vectors:
-    """Weighted sums of the rows of a table, shape (U, D)."""
+    """Return weighted sums of the rows of a table, shape (U, D)."""
     bag_UV = csr_matrix((weights_F, text.ids, text.starts), shape=(len(text), len(table_VD)))
     vectors: Vectors = np.asarray(bag_UV @ table_VD, dtype=np.float32)
     return vectors
 
 
 def mixed(contextual_UD: Vectors, average_UD: Vectors, mixing_weight: float) -> Vectors:
-    """V = (1 - w) v_BERT + w v_Avg  (Equation 10), for any w, including negative ones."""
+    """Return V = (1 - w) v_BERT + w v_Avg  (Equation 10), for any w, including negative ones."""
     return ((1 - mixing_weight) * contextual_UD + mixing_weight * average_UD).astype(np.float32)

@@ -1,7 +1,7 @@
 """The grid of one representation and one task: all sentence vectors, their post-processings and scores in one job.
 
 Token states stay in memory for one batch, sentence vectors for the job, post-processed vectors until they are scored.
-Every post-processing is fitted once for each key (mixing weight, draw, layers, weighting).
+Each post-processing is fitted once per key (mixing weight, draw, layers, weighting).
 """
 
 import importlib
@@ -67,13 +67,13 @@ from workflow_scripts.settings.extraction import (
 from workflow_scripts.settings.names import Template
 
 Cells = Mapping[Key, Sequence[str]]
-"""Keys of sentence vectors, each with the post-processings to apply to them."""
+"""Keys of sentence vectors, each with the post-processings to apply."""
 Fits = Mapping[tuple[Key, str], Fit]
 """Fits to Wikitext, by key and post-processing."""
 Scored = tuple[Key, str, Score]
 """A score of a key's vectors after a post-processing."""
 Fitted = tuple[Key, str, Fit]
-"""The fit of a post-processing to a key's vectors."""
+"""A fit of a post-processing to a key's vectors."""
 
 _SHORT = 16  # tokens
 _NO_KEY = Key(0.0, 0, "", "")
@@ -94,7 +94,7 @@ class Texts(NamedTuple):
 
     @property
     def occurrences_N(self) -> Integers:  # noqa: N802
-        """All texts of the task in order, to which post-processings are fitted."""
+        """Return all texts of the task in order, to which post-processings are fitted."""
         return np.concatenate(self.columns)
 
 
@@ -108,20 +108,20 @@ class Opened(NamedTuple):
     depth: int
     """Number of layers of the encoder; 0 for static tables."""
     marks: Marks | None = None
-    """Marks that tokeniser and template write around texts; None if there are none."""
+    """Marks that tokeniser and template write around texts; None without any."""
 
     def pieces(self, text: str) -> list[int]:
-        """Token ids of a short text."""
+        """Return the token ids of a short text."""
         ids: list[int] = self.vectors.tokens([text], _SHORT).raw.ids.tolist()
         return ids
 
 
 def open_representation(settings: JobSettings, job: Job) -> Opened | None:
-    """Load a representation; returns None if its word vectors are missing.
+    """Return a loaded representation; None if its word vectors are missing.
 
     Args:
         settings: Settings of the job.
-        job: Has the inputs encoder and biases, and words, documents and averages if the representation needs them.
+        job: Job with the inputs encoder and biases, and words, documents and averages if the representation needs them.
     """
     representation = settings.representation
     biases: dict[str, list[str]] = json.loads(job.input("biases").read_text("utf-8"))
@@ -147,7 +147,7 @@ def open_representation(settings: JobSettings, job: Job) -> Opened | None:
 
 
 def marks_of(tokenizer: PreTrainedTokenizerBase, template: Template) -> Marks:
-    """Return how often tokeniser and template write each special token around a text."""
+    """Return the number of times that tokeniser and template write each special token around a text."""
     before, after = pieces(template, tokenizer)
     return {mark: (before.count(mark), after.count(mark)) for mark in tokenizer.all_special_ids}
 
@@ -170,10 +170,10 @@ def _counts(job: Job, vocabulary: Vocabulary) -> Counts | None:
 
 
 def plan(settings: JobSettings, depth: int) -> dict[Key, list[str]]:
-    """Keys in the order of the blocks, each with its post-processings.
+    """Return the keys in the order of the blocks, each with its post-processings.
 
     Raises:
-        ConfigError: if a block names layers or masks that the representation lacks.
+        ConfigError: if a block contains layers or masks that the representation lacks.
     """
     draws = settings.representation.draws if isinstance(settings.representation, RandomRepresentation) else 1
     if problems := [*layer_findings(settings, depth)]:
@@ -188,7 +188,7 @@ def plan(settings: JobSettings, depth: int) -> dict[Key, list[str]]:
 
 
 def texts_of(task: Task, *, by_group: bool) -> Texts:
-    """The texts of a task; by group, a text that occurs in two groups counts in both."""
+    """Return the texts of a task; by group, a text in two groups counts in both."""
     groups = task.groups if by_group and task.groups else repeat("")
     numbers: dict[tuple[str, str], int] = {}
     columns = []
@@ -202,7 +202,7 @@ def texts_of(task: Task, *, by_group: bool) -> Texts:
 def token_weights(
     settings: Iterable[tuple[str, Weighting]], tokens: Tokens, texts: Texts, opened: Opened
 ) -> dict[str, Weights]:
-    """Weights of every token under every weighting."""
+    """Return the weights of every token under every weighting."""
     size = len(opened.vocabulary.tokens)
     groups_U = texts.groups_U
     times_U = np.bincount(texts.occurrences_N, minlength=len(texts.distinct))
@@ -221,7 +221,7 @@ def token_weights(
 
 
 def _once(texts: Sequence[str], numbers_U: Integers) -> Integers:
-    """1 for the first occurrence of a text within its numbered part, 0 for every other."""
+    """Return 1 for the first occurrence of a text within its numbered part, and 0 for all others."""
     first: dict[tuple[int, str], int] = {}
     for row, text in enumerate(zip(numbers_U.tolist(), texts, strict=True)):
         first.setdefault(text, row)
@@ -233,7 +233,7 @@ def _once(texts: Sequence[str], numbers_U: Integers) -> Integers:
 def sentence_vectors(
     settings: JobSettings, cells: Cells, texts: Texts, max_tokens: int, opened: Opened
 ) -> Iterator[Made]:
-    """Vectors of a task's distinct texts for every key, from one forward pass.
+    """Yield the vectors of a task's distinct texts for every key, from one forward pass.
 
     Raises:
         DataError: if vectors are not finite: the encoder is broken.
@@ -251,7 +251,7 @@ def sentence_vectors(
 def evaluate(
     settings: JobSettings, cells: Cells, task: Task, max_tokens: int, opened: Opened, fits: Fits
 ) -> Iterator[Scored]:
-    """Every score of every key and post-processing on one task."""
+    """Yield all scores of every key and post-processing on one task."""
     if not task.columns:
         yield from ((_NO_KEY, "", score) for score in task.score())
         return
@@ -277,7 +277,7 @@ def learn(
     max_tokens: int,
     opened: Opened,
 ) -> tuple[list[Fitted], list[Scored]]:
-    """Fit the post-processings in ``cells`` to Wikitext's vectors; returns fits for tasks, and IsoScores.
+    """Return fits of the post-processings in ``cells`` to Wikitext's vectors, for tasks, and IsoScores.
 
     ASSUME: on Wikitext, idf^T is idf^W. Figures 1 and 2 of the paper give every weighting one IsoScore, so it cannot
     depend on a task; post-processings marked ^W are fitted to the same vectors.
@@ -285,7 +285,7 @@ def learn(
     Args:
         settings: Settings of the job.
         cells: All cells to fit or measure.
-        measured: The cells whose IsoScore is wanted.
+        measured: The cells whose IsoScore is computed.
         wikitext: Name of the dataset, and its distinct sentences.
         max_tokens: Longer sentences are truncated.
         opened: The representation.
@@ -308,12 +308,12 @@ def learn(
 
 
 def absent(task: str) -> list[Scored]:
-    """The single gap of a task whose dataset or word vectors are missing."""
+    """Return the single gap of a task whose dataset or word vectors are missing."""
     return [(_NO_KEY, "", gap(task, "no source of the dataset or of the word vectors is available"))]
 
 
 def rows_of(representation: str, kind: str, scores: Iterable[Scored]) -> pa.Table:
-    """Scores as a table with the columns of ``columns.EXTRACTION``."""
+    """Return scores as a table with the columns of ``columns.EXTRACTION``."""
     rows = [
         {
             "representation": representation,
@@ -329,7 +329,7 @@ def rows_of(representation: str, kind: str, scores: Iterable[Scored]) -> pa.Tabl
 
 
 def fits_table(fits: Iterable[Fitted]) -> pa.Table:
-    """Fits as a table with the columns of ``columns.FITTED``."""
+    """Return fits as a table with the columns of ``columns.FITTED``."""
     rows = [
         {
             **key._asdict(),
@@ -345,7 +345,7 @@ def fits_table(fits: Iterable[Fitted]) -> pa.Table:
 
 
 def read_fits(table: pa.Table, wanted: Cells) -> dict[tuple[Key, str], Fit]:
-    """The fits of the keys and post-processings in ``wanted``."""
+    """Return the fits of the keys and post-processings in ``wanted``."""
     fits: dict[tuple[Key, str], Fit] = {}
     names = table.select([*Key._fields, "postprocess", "part", "columns"]).to_pylist()
     for number, row in enumerate(names):

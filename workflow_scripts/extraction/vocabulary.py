@@ -1,4 +1,4 @@
-"""The vocabulary of a tokeniser or of word vectors, and document frequencies of its tokens.
+"""Vocabularies of tokenisers and word vectors, and document frequencies of their tokens.
 
 Shape suffixes: V vocabulary, U texts, F tokens of all texts, concatenated.
 """
@@ -43,7 +43,7 @@ class Vocabulary(NamedTuple):
     biased: Mapping[str, Sequence[int]]
 
     def without(self, ids: Sequence[int]) -> NDArray[np.float64]:
-        """Weight 0 for ``ids`` and 1 for every other id, shape (V,)."""
+        """Return weight 0 for ``ids`` and 1 for all other ids, shape (V,)."""
         weights_V = np.ones(len(self.tokens))
         weights_V[list(ids)] = 0
         return weights_V
@@ -52,11 +52,11 @@ class Vocabulary(NamedTuple):
 def read_vocabulary(
     tokenizer: PreTrainedTokenizerBase, frequent: Sequence[str], punctuation: Sequence[str]
 ) -> Vocabulary:
-    """Look up the ids of a tokeniser.
+    """Return the vocabulary of a tokeniser.
 
     Args:
-        tokenizer: Any fast tokeniser. A subword begins with ``##`` or, in a tokeniser like RoBERTa's, lacks the mark at
-            the beginning of a word.
+        tokenizer: A fast tokeniser. A subword begins with ``##`` or, in a tokeniser like RoBERTa's, lacks the mark of
+            beginnings of words.
         frequent: Tokens that count as frequent; unknown ones are ignored.
         punctuation: Tokens that count as punctuation.
     """
@@ -80,7 +80,7 @@ def _subwords(known: Mapping[str, int]) -> set[int]:
 
 
 def word_vocabulary(words: Sequence[str], frequent: Sequence[str], punctuation: Sequence[str]) -> Vocabulary:
-    """The vocabulary of whole words, ids from 1; it has no subwords, special tokens or masks."""
+    """Return the vocabulary of whole words, ids from 1, without subwords, special tokens and masks."""
     known = {word: number for number, word in enumerate(words, start=1)}
     biased = {
         "frequent": [known[word] for word in frequent if word in known],
@@ -92,7 +92,7 @@ def word_vocabulary(words: Sequence[str], frequent: Sequence[str], punctuation: 
 
 
 def split_into_words(words: Sequence[str], texts: Sequence[str], max_tokens: int) -> TokenisedText:
-    """Ids of the known ``words`` (from 1) in lower-cased texts, at most ``max_tokens`` per text.
+    """Return ids (from 1) of the known ``words`` in lower-cased texts, at most ``max_tokens`` per text.
 
     A text is split into words and punctuation marks; a text without a known word becomes the id 0.
     """
@@ -106,7 +106,7 @@ def split_into_words(words: Sequence[str], texts: Sequence[str], max_tokens: int
 
 
 def count_documents(text: TokenisedText, vocabulary: int, times_U: Integers | None = None) -> Counts:
-    """Number of texts that contain each id; each text counts ``times_U`` times, by default once."""
+    """Return the number of texts that contain each id; each text counts ``times_U`` times, by default once."""
     times_U = np.ones(len(text), dtype=np.int64) if times_U is None else times_U
     rows_F = np.repeat(np.arange(len(text)), text.lengths)
     pairs = np.unique(rows_F * vocabulary + text.ids)
@@ -116,14 +116,14 @@ def count_documents(text: TokenisedText, vocabulary: int, times_U: Integers | No
 
 
 def read_counts(table: pa.Table, vocabulary: int) -> Counts:
-    """Document frequencies from a table with the columns of ``columns.TOKEN_DOCUMENTS``."""
+    """Return document frequencies from a table with the columns of ``columns.TOKEN_DOCUMENTS``."""
     documents_V = np.zeros(vocabulary, dtype=np.int64)
     documents_V[table["token_id"].to_numpy()] = table["documents"].to_numpy()
     return Counts(table["all_documents"][0].as_py(), table["all_tokens"][0].as_py(), documents_V)
 
 
 def counts_table(counts: Counts, tokens: Sequence[str]) -> pa.Table:
-    """Document frequencies as a table with the columns of ``columns.TOKEN_DOCUMENTS``."""
+    """Return document frequencies as a table with the columns of ``columns.TOKEN_DOCUMENTS``."""
     ids = np.flatnonzero(counts.documents_V)
     columns = [
         ids.astype(np.int32),
@@ -136,7 +136,7 @@ def counts_table(counts: Counts, tokens: Sequence[str]) -> pa.Table:
 
 
 def count_tokens(job: Job) -> None:
-    """Count in how many of Wikitext's sentences each token or known word occurs (rule count_tokens)."""
+    """Write the number of Wikitext's sentences that contain each token or known word (rule count_tokens)."""
     settings = Wikitext.parse(job.settings["wikitext"], "extraction.wikitext")
     table = job.read("sentences", SENTENCES).slice(0, settings.max_sentences)
     sentences = list(dict.fromkeys(table["sentence"].to_pylist()))
@@ -144,7 +144,7 @@ def count_tokens(job: Job) -> None:
     if words := job.inputs("words"):
         known = read_table(words[0], WORD_VECTORS, ["word"])["word"].to_pylist()
         tokens = ["", *known]
-        labels = labels if known else []  # of missing vectors, nothing is counted
+        labels = labels if known else []  # without vectors, nothing is counted
         text = split_into_words(known, sentences, settings.max_tokens)
     else:
         tokenizer = load_tokenizer(job.input("encoder").parent)

@@ -2,8 +2,8 @@
 
     idf_t = log(N / df_t)        (Equation 4 of the extraction study; df_t of N documents contain token t)
 
-Under every weighting, the weights of a text are scaled to sum to 1. Where the paper is ambiguous, the weighting has
-a setting, and ``config/extraction.yaml`` names each interpretation:
+With each weighting, the weights of a text are scaled to sum to 1. If the paper is ambiguous, the weighting has a
+setting, and ``config/extraction.yaml`` names each interpretation:
 
 * F1, ``specials``: whether [CLS] and [SEP] are part of the plain average. They are: BERT's published row (layers 1
   and 12) agrees to rounding with SimCSE's avg_first_last, which includes them.
@@ -42,7 +42,7 @@ from workflow_scripts.settings.extraction import Idf, Masks, Unbiased, Weighting
 
 
 def idf(counts: Counts, settings: Idf) -> Floats:
-    """Idf of every id, shape (V,), never negative."""
+    """Return the idf of every id, shape (V,), never negative."""
     total = counts.documents if settings.formula == "documents" else counts.tokens
     weights_V: Floats = np.log(max(total, 1) / np.maximum(counts.documents_V, 1))
     if settings.unseen == "zero":
@@ -53,11 +53,11 @@ def idf(counts: Counts, settings: Idf) -> Floats:
 def weight_tables(
     settings: Weighting, vocabulary: Vocabulary, wikitext: Counts | None, groups: Sequence[Counts]
 ) -> Floats:
-    """A weight for every id, shape (G, V), or (1, V) if all groups have the same weights.
+    """Return a weight for every id, shape (G, V), or (1, V) if all groups have the same weights.
 
     Args:
         settings: The weighting.
-        vocabulary: The tokeniser's ids.
+        vocabulary: Ids of the tokeniser.
         wikitext: Document frequencies of Wikitext; None if no weighting uses them.
         groups: Document frequencies of the task, or of each of its subsets.
     """
@@ -76,18 +76,18 @@ def weight_tables(
 
 
 class Weights(NamedTuple):
-    """Weights of all tokens of some texts, concatenated, and the number of texts with the plain average instead."""
+    """Weights of all tokens of some texts, concatenated, and the number of texts that use the plain average instead."""
 
     weights_F: NDArray[np.float32]
     fallbacks: int
 
 
 Marks = Mapping[int, tuple[int, int]]
-"""Id of a mark, such as [MASK], to how often tokeniser and template write it before a text and after it."""
+"""Numbers of times that tokeniser and template write a mark, such as [MASK], before and after a text, by its id."""
 
 
 def marks_in_texts(text: TokenisedText, marks: Marks) -> NDArray[np.bool_]:
-    """Whether a token is a mark that the text itself has, and not tokeniser or template, shape (F)."""
+    """Return whether a token is a mark of the text itself, not of tokeniser or template, shape (F)."""
     inside_F = np.zeros(len(text.ids), np.bool_)
     for mark, (before, after) in marks.items():
         is_mark_F = text.ids == mark
@@ -106,13 +106,13 @@ def weigh(
     settings: Weighting | None = None,
     marks: Marks | None = None,
 ) -> Weights:
-    """Weight every token; the weights of a text sum to 1.
+    """Return weights of every token; those of a text sum to 1.
 
     Args:
         text: The texts.
-        tables_GV: From ``weight_tables``.
+        tables_GV: Result of ``weight_tables``.
         groups: Group of each text; ignored if there is only one table.
-        settings: The weighting. If it selects tokens by what they are, a mark inside a text is a word like others.
+        settings: The weighting. If it selects kinds of tokens, a mark inside a text counts as a word.
         marks: The marks around texts.
     """
     lengths, starts = text.lengths, text.starts[:-1]

@@ -1,8 +1,9 @@
 """Static vectors of whole words, from a text file or an installed package.
 
 X2Static saves word2vec's text format (its word_embeddings.py): the first line has the number of words and the width,
-every other line a word and its values. A package has an array and a table of its words. ASSUME: words are in order of
-falling frequency, as in the vocabularies of X2Static and GloVe, so that the 100 most frequent words come first (F16).
+every other line a word and its values. A package contains an array and a table of its words. ASSUME: words are in
+descending order of frequency, as in the vocabularies of X2Static and GloVe, so the 100 most frequent words come first
+(F16).
 """
 
 from pathlib import Path
@@ -19,13 +20,13 @@ from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Input, gap_label
 from workflow_scripts.settings.extraction import WordRepresentation
 
-_AGAIN = "Get the file again."
+_AGAIN = "Obtain the file again."
 
 
 def locate(
     representation: WordRepresentation, data_root: Path | None
 ) -> tuple[dict[str, Path], dict[str, Input]]:
-    """The files by role, and their entries for the record; both empty if a file is missing.
+    """Return the files by role, and their entries for the record; both empty if a file is missing.
 
     Raises:
         DataError: if the hash of a file differs from the pinned one.
@@ -42,14 +43,14 @@ def locate(
 
 
 def read(files: dict[str, Path], drop_frequent: int) -> pa.Table:
-    """Words and vectors after the first ``drop_frequent``, columns of ``columns.WORD_VECTORS``.
+    """Return words and vectors after the first ``drop_frequent``, with the columns of ``columns.WORD_VECTORS``.
 
     Args:
         files: ``vectors``, and ``words`` if the words are in a separate file.
         drop_frequent: Number of words to skip.
 
     Raises:
-        DataError: if a file has another format; it names the file, and the line of a text file.
+        DataError: with the file, and the line of a text file, if it has another format.
     """
     if "words" in files:
         words = pq.read_table(files["words"])[0].to_pylist()
@@ -72,7 +73,7 @@ def read(files: dict[str, Path], drop_frequent: int) -> pa.Table:
 
 
 def _read_text(path: Path) -> tuple[list[str], NDArray[np.float32]]:
-    """Words and vectors (V, D) of word2vec's text format."""
+    """Return words and vectors (V, D) from word2vec's text format."""
     words: list[str] = []
     number = 1
     with path.open(encoding="utf-8", newline="\n") as file:
@@ -88,14 +89,14 @@ def _read_text(path: Path) -> tuple[list[str], NDArray[np.float32]]:
             form = "the number of words and the width, then a line for each word"
             raise DataError(f"{path}:{number}: {error}; expected {form}. {_AGAIN}") from error
     if len(words) < size:
-        raise DataError(f"{path}: {len(words)} words; the header says {size}. {_AGAIN}")
+        raise DataError(f"{path}: {len(words)} words instead of the header's {size}. {_AGAIN}")
     return words, vectors_VD
 
 
 def read_word_vectors(job: Job) -> None:
-    """Write static word vectors, of a text file or a package, as a table (rule read_word_vectors).
+    """Write static word vectors, from a text file or a package, as a table (rule read_word_vectors).
 
-    If a file is missing, the table is empty, and a label names the gap.
+    If a file is missing, the table is empty, and a label describes the gap.
     """
     name = job.wildcards["representation"]
     place = f"extraction.representations.{name}"
@@ -103,7 +104,7 @@ def read_word_vectors(job: Job) -> None:
     files, origin = locate(representation, job.workplace.data_root)
     check_planned(place, SourcePlan.parse(job.settings["source"], "source"), origin.values())
     if not files:
-        gap = gap_label(f"{name}: not there; expected {expected(representation.source)}")
+        gap = gap_label(f"{name}: not found; expected {expected(representation.source)}")
         job.write({"vectors": WORD_VECTORS.empty_table()}, labels=[gap])
         return
     vectors = read(files, representation.drop_frequent)

@@ -1,1 +1,1 @@
-"""Functions that the Snakefile calls while it builds the job graph: runs, checks of the configuration, paths."""
+"""Functions by which the Snakefile builds the job graph: runs, checks of the configuration, paths."""

@@ -1,12 +1,11 @@
-"""The check of a whole study before any job: keys, names, and every run, column and file it asks for.
+"""Checks of a complete study before any job: keys, names, and all runs, columns and files that it needs.
 
-It is made whenever the graph is built, so that it imports nothing that jobs alone need. There are three rounds: keys,
-types and ranges; names; conflicts between settings that are right by themselves. Each round reports all mistakes of
-its kind, and the next round runs only if the round before it found none. What fits what is asked of the settings
-themselves: of columns, methods, suites and readers.
+Checks run each time the graph is built, so this module imports nothing that only jobs need. There are three rounds:
+keys, types and ranges; names; conflicts between valid settings. Each round reports all mistakes of its kind, and the
+next one runs only if there were none. The classes of columns, methods, suites and readers check what fits them.
 
-Names are looked up because Snakemake treats an output as a source if it exists and its rule's inputs are missing: a
-wrong name would go unnoticed on a finished study.
+Names are checked because Snakemake treats an existing output as a source if its rule's inputs are missing: in a
+finished study, a wrong name would go unnoticed.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -40,39 +39,39 @@ def open_study(
     configfiles: Iterable[str | Path] = (),
     given: Mapping[str, Any] | None = None,
 ) -> Study:
-    """Check a configuration and expand its grids; ends the process with a line for each thing that is wrong.
+    """Return the study of a configuration, or end the process with a line for each mistake.
 
     Args:
-        config: As ``configuration.load_config`` merges it.
+        config: Configuration, as merged by ``configuration.load_config``.
         root: Folder of the Snakefile.
-        configfiles: As after --configfile.
-        given: Of the command line.
+        configfiles: Files after --configfile.
+        given: Values of the command line.
     """
     with one_line_errors():
         plain, findings = read_grids(config, root / "config")
         study, more = checked(config, plain, root)
         files = [*map(from_here, configfiles)]
         lines = [placed(finding, root, files, given or {}) for finding in [*findings, *more]]
-        # An alias of YAML has one mistake in many blocks, all at one line.
+        # A YAML alias repeats one mistake in many blocks, all with the same line.
         first: dict[Finding, Finding] = {}
         for finding in lines:
             first.setdefault(finding._replace(path=""), finding)
         refuse(first.values())
         assert study
-        study.runs  # noqa: B018  (of which two may have one name)
+        study.runs  # noqa: B018  (raises if two runs share a name)
         study = replace(study, gaps=gap_runs(study))
     return study
 
 
 def read_grids(config: Mapping[str, Any], folder: Path) -> tuple[dict[str, Any], list[Finding]]:
-    """Grids that can be read, and what is wrong with files that cannot."""
+    """Return the readable grids of a configuration, and findings about the other files."""
     files = {file.stem: file for file in (folder / "experiments").glob("*.yaml")}
     listed = config.get("experiments")
     grids, findings = dict[str, Any](), list[Finding]()
     if EXTRACTION in files:
-        found = "that name is the extraction study's"
+        found = "this name is reserved for the extraction study"
         findings.append(Finding("", found, "Rename the file.", file=grid_file(EXTRACTION)))
-    # Of other things in the list, the check of types says what is wrong.
+    # Entries of other types are reported by the check of types.
     names = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
     for name in (one for one in names if one != EXTRACTION):
         if name not in files:
@@ -87,11 +86,11 @@ def read_grids(config: Mapping[str, Any], folder: Path) -> tuple[dict[str, Any],
 
 
 def checked(config: Config, plain: Mapping[str, Any], root: Path) -> tuple[Study | None, list[Finding]]:
-    """Return the study, or None if a key, type or range is wrong; and what is wrong with it.
+    """Return the study and the findings about it; None for the study if a key, type or range is wrong.
 
     Args:
-        config: The configuration, whatever it holds.
-        plain: Its grids by name, likewise.
+        config: The configuration, unchecked.
+        plain: Its grids by name, unchecked.
         root: Folder of the Snakefile.
     """
     settings, found = read(Configuration, config)
@@ -107,12 +106,12 @@ def checked(config: Config, plain: Mapping[str, Any], root: Path) -> tuple[Study
 
 
 def grid_file(name: str) -> str:
-    """Return the file of a grid, below the Snakefile's folder."""
+    """Return the path of a grid's file, relative to the Snakefile's folder."""
     return f"{GRIDS}/{name}.yaml"
 
 
 def _by_file(study: Study) -> dict[str, Settings]:
-    """Return the grids by their files, and the configuration, which is in several."""
+    """Return the grids by file, and the configuration, which comes from several files, by an empty text."""
     return {"": study.settings} | {grid_file(name): grid for name, grid in study.blocks.items()}
 
 
@@ -120,31 +119,33 @@ def _by_file(study: Study) -> dict[str, Settings]:
 
 
 def name_findings(study: Study) -> Iterator[Finding]:
-    """Yield names of no block, or of a block of another form, and names given twice."""
+    """Yield unknown references, references to a block of the wrong form, cycles of encoders and duplicate names."""
     for file, block in _by_file(study).items():
         findings = [*misnamed(study.settings, references(block)), *repetitions(block)]
         yield from (finding.under("", file) for finding in findings)
     for name, encoder in study.encoders.items():
         if name in study.reached(encoder.starts):
-            found = "it starts from itself, by way of its runs or base"
-            yield Finding(f"encoders.{name}", found, "Name another.")
+            found = "it starts from itself, through its runs or its base"
+            yield Finding(
+                f"encoders.{name}", found, "Change the encoders of its `runs`, or its `adapt.base`."
+            )
     yield from study.settings.suites.repeated()
     extraction = study.settings.extraction
     for name, grid in study.blocks.items():
         file = grid_file(name)
         if name in (*extraction.tables, *extraction.statistics):
-            yield Finding("", "a table of the extraction study has that name", "Rename the file.", file=file)
+            yield Finding("", "a table of the extraction study has this name", "Rename the file.", file=file)
         try:
             grid.expanded  # noqa: B018
         except ConfigError as error:
             yield Finding("", str(error), file=file)
 
 
-# What settings mean together
+# Conflicts between settings
 
 
 def sense_findings(study: Study) -> Iterator[Finding]:
-    """Yield mistakes of settings whose keys and names are right."""
+    """Yield conflicts between settings with valid keys and names."""
     settings = study.settings
     for name, block in settings.datasets.items():
         for number, source in enumerate(block.sources):
@@ -155,7 +156,7 @@ def sense_findings(study: Study) -> Iterator[Finding]:
     for name, grid in study.blocks.items():
         yield from (finding.under("", grid_file(name)) for finding in grid_findings(study, grid))
     yield from claim_findings(study)
-    # Each run would repeat what is wrong with a reading.
+    # Otherwise each run would repeat the mistakes of its reading.
     yield from [*reading_findings(study)] or _run_findings(study)
     yield from cache_findings(settings.cache)
     for file, named in _by_file(study).items():
@@ -163,7 +164,7 @@ def sense_findings(study: Study) -> Iterator[Finding]:
 
 
 def grid_findings(study: Study, grid: GridBlock) -> Iterator[Finding]:
-    """Yield names in a grid that refer to nothing in it, and columns that no suite writes."""
+    """Yield references in a grid to something that it does not define, and columns that no suite writes."""
     own, lists = grid.own_names(study.settings.suites), study.settings.mteb.lists
     for path, name, refers in references(grid):
         if refers.section in own:
@@ -177,7 +178,7 @@ def grid_findings(study: Study, grid: GridBlock) -> Iterator[Finding]:
 
 
 def _run_findings(study: Study) -> Iterator[Finding]:
-    """Yield what is wrong with the runs of grids and encoders, and with what suites ask of their encoders."""
+    """Yield mistakes in the runs of grids and encoders, and suites that do not fit their encoders."""
     settings = study.settings
     named = settings.auxiliary_encoders()
     if EXTRACTION in settings.experiments:

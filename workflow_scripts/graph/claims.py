@@ -1,4 +1,4 @@
-"""The claims of papers that a study is held to: what is wrong with their tables, and what judging them reads."""
+"""The claims of papers that a study tests: checks of their tables, and the inputs of their judgement."""
 
 from collections.abc import Iterable, Iterator
 
@@ -12,7 +12,7 @@ from workflow_scripts.settings.wording import read
 
 
 def claim_findings(study: Study) -> Iterator[Finding]:
-    """Yield mistakes in the tables of claims that a study names, and in their references to its tables."""
+    """Yield mistakes in a study's tables of claims, and in their references to its own tables."""
     folder, scale = study.root / CLAIMS_FOLDER, study.settings.claims.scale
     known = papers_in(folder)
     for paper in study.settings.claims.papers:
@@ -26,8 +26,13 @@ def claim_findings(study: Study) -> Iterator[Finding]:
             continue
         for place, row in rows.items():
             if not row["compared"]:
-                found = f"neither {scale}_table nor {scale}_note"
-                yield Finding("", found, "Name a table, or the reason why none tests it.", file=place)
+                found = f"{scale}_table and {scale}_note are empty"
+                yield Finding(
+                    "",
+                    found,
+                    "Fill in the table that tests the claim, or the note with the reason why none does.",
+                    file=place,
+                )
                 continue
             claim, wrong = read(Claim, row)
             yield from (finding.under("", file=place) for finding in wrong)
@@ -37,7 +42,7 @@ def claim_findings(study: Study) -> Iterator[Finding]:
 
 
 def _cell_findings(study: Study, compared: Comparison) -> Iterator[Finding]:
-    """Yield a table that does not exist, and cells that a table of this study does not have."""
+    """Yield a finding for a table that does not exist, and for cells that this study's table does not have."""
     table, extraction = compared.table, study.settings.extraction
     for_extraction = tables_of(extraction)
     runs: Iterable[str]
@@ -58,10 +63,10 @@ def _cell_findings(study: Study, compared: Comparison) -> Iterator[Finding]:
 
 
 class Claims:
-    """The claims of papers that a study is held to.
+    """The claims of papers that a study tests.
 
-    Nothing is made for a claim: it is compared where the study makes the table that it names. Tables hold the values
-    behind their means; the rule reads scored pairs too, where neither side has seeds.
+    Claims add no jobs: a claim is compared if the study makes its table. Tables contain the values of their means;
+    if neither side has seeds, the rule reads scored pairs, too.
     """
 
     def __init__(self, study: Study) -> None:
@@ -80,12 +85,12 @@ class Claims:
         self._asked = [one for one in compared if isinstance(one, Comparison) and one.table in made]
 
     def settings(self) -> str:
-        """The claims, what each is compared by at the study's scale, and how differences are tested."""
+        """Return the claims, with their comparisons at the study's scale, and the settings of the tests, as JSON."""
         held = {"claims": self._held, "scale": self._scale}
         return as_json({"held": held, "significance": self._study.settings.significance})
 
     def reads(self) -> dict[str, list[str]]:
-        """Tables that claims are compared in, the record of figures that are such tables, and scored pairs, by role."""
+        """Return inputs by role: tables, figure records that contain tables, scored pairs."""
         tables = dict.fromkeys(one.table for one in self._asked)
         drawn = ["<results>/figures/extraction/record.json"] if self._drawn & tables.keys() else []
         in_grids = (one for one in self._asked if one.table in self._study.grids)
@@ -96,7 +101,7 @@ class Claims:
         }
 
     def _pairs(self, compared: Comparison) -> Iterator[str]:
-        """Scored pairs of STS of cells that are compared without seeds."""
+        """Yield the files of scored pairs of STS for cells that are compared without seeds."""
         grid = self._study.grids[compared.table]
         if not grid.gaps.keys() & {run for run, _ in compared.cells} and all(
             grid.runs[run].asked.fixed for run, _ in compared.cells

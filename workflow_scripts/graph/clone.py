@@ -1,10 +1,10 @@
-"""The clone and the working directory of one call of snakemake, and the command line behind it.
+"""The clone, the working directory and the command line of one call of snakemake.
 
-Clone and working directory may be two folders. ``--directory``, a call from elsewhere and a workflow that uses this one
-as a module all leave the clone where it is and put results into another working directory. Jobs find the clone's code
-by PYTHONPATH, and look for no module in the working directory (PYTHONSAFEPATH), where a file may have the name of one
-of Python's. The clone's resources are linked into the working directory, so that a file has one name, and a record one
-content, wherever a study is made.
+Clone and working directory may be two folders: ``--directory``, a call from another folder and a workflow that uses
+this one as a module put results into another working directory. Jobs find the clone's code by PYTHONPATH. They do not
+import from the working directory (PYTHONSAFEPATH), where a file may have the name of a Python module. The clone's
+resources are linked into the working directory: names of files and contents of records are the same in every working
+directory.
 """
 
 import os
@@ -18,9 +18,9 @@ RESOURCES = "resources"
 
 
 def clone_folder(workflow: Any) -> str:
-    """The folder of the Snakefile that is being read, seen from the working directory.
+    """Return the folder of the Snakefile that is being read, relative to the working directory.
 
-    Ends the process with a line if it is not a folder on this machine: jobs import the Python package in it.
+    Ends the process with a line unless it is a folder on this machine: jobs import the Python package in it.
     """
     folder: str = workflow.current_basedir.get_path_or_uri(secret_free=True)
     if not Path(folder).is_dir():
@@ -32,7 +32,7 @@ def clone_folder(workflow: Any) -> str:
 
 
 def open_clone(clone: Path) -> None:
-    """Make code and resources of the clone reachable from the working directory."""
+    """Make code and resources of the clone available in the working directory."""
     paths = [str(ROOT), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     os.environ |= {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), "PYTHONSAFEPATH": "1"}
     here = Path(RESOURCES)
@@ -47,25 +47,25 @@ def open_clone(clone: Path) -> None:
 
 
 def _leads_to_another_clone(link: Path, folder: Path) -> bool:
-    """Return whether a link was made for another clone; a link of the user's own leads elsewhere."""
+    """Return whether a link was made for another clone, and not by the user."""
     clone = link.resolve().parent.parent
     is_clone = (clone / "Snakefile").is_file() and (clone / RESOURCES / folder.name).is_dir()
     return link.is_symlink() and not link.samefile(folder) and is_clone
 
 
 def is_in_job() -> bool:
-    """Whether Snakemake was started by Snakemake, to run a job on its own or on another machine."""
+    """Return whether another Snakemake started this one to run a job."""
     return "--mode" in sys.argv
 
 
 def call_words() -> list[str]:
-    """The command line behind ``snakemake``, of a call by a person; none where another program reads the Snakefile."""
+    """Return the arguments of the user's snakemake command; empty if another program loaded the Snakefile."""
     program = Path(sys.argv[0])
     by_name = "snakemake" in (program.name, program.parent.name)
     return sys.argv[1:] if by_name and not is_in_job() else []
 
 
 def from_here(file: str | Path) -> str:
-    """The path of a file seen from the working directory, which may be copied or moved with what it holds."""
+    """Return a path relative to the working directory, which stays valid if the directory is moved."""
     path, here = Path(file).absolute(), Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)

@@ -1,4 +1,4 @@
-"""The code of a job as a file that Snakemake compares: a list of its modules with the hashes of their syntax trees."""
+"""The code of a job as a file for Snakemake: a list of its modules with the hashes of their syntax trees."""
 
 import hashlib
 import json
@@ -10,20 +10,20 @@ from workflow_scripts.graph.notes import read_note, write_note
 from workflow_scripts.provenance.closure import SOURCES, meanings, packages
 
 FOLDER = Path(".snakemake/code")
-"""Below the working directory: the lists can be made again at any time, so that they are no results."""
+"""Folder of the lists below the working directory; they can be rebuilt at any time, so they are no results."""
 PARSED = FOLDER / f"sources_by_{sys.implementation.cache_tag}.json"
 """Parsed sources by content hash, reused by the next process; one file per Python version, whose trees differ."""
 
 
 @cache
 def list_code(*modules: str) -> str:
-    """Write the list of the code that some modules run, if it has changed, and return the path of the file.
+    """Return the path of a list of the code that some modules run; it is only written if it has changed.
 
     Raises:
-        ConfigError: if there is no file for one of them.
+        ConfigError: if one of the modules has no file.
     """
     _recall()
-    # A folder each, because Snakemake looks into a folder once and takes what is written there later for missing.
+    # One folder for each list: Snakemake lists a folder once and takes files written there later for missing.
     first, *others = modules
     digest = hashlib.sha256(" ".join(sorted(others)).encode()).hexdigest()[:12]
     path = FOLDER / (f"{first}-{digest}" if others else first) / "meaning.json"
@@ -38,11 +38,11 @@ def list_code(*modules: str) -> str:
 
 @cache
 def _recall() -> None:
-    """Take over what earlier processes have parsed, once."""
+    """Load the hashes that earlier processes have stored, once per process."""
     SOURCES.recall(read_note(PARSED))
 
 
-@cache  # reading the versions takes 30 ms, and thousands of jobs ask for the same few
+@cache  # reading the versions takes 30 ms, and thousands of jobs need the same few
 def package_versions(*modules: str) -> str:
-    """Return the versions of the packages that some modules import, as a param: an upgrade reruns their users."""
+    """Return the versions of the packages that some modules import, as a param: an upgrade reruns their jobs."""
     return json.dumps(packages(*modules), sort_keys=True)

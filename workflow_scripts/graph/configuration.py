@@ -1,8 +1,8 @@
-"""The configuration of a study: the files of ``config``, those laid over them, and what a command line gives.
+"""The configuration of a study: the files of ``config``, further files that override them, and the command line.
 
-Mappings are merged key by key; a list is replaced, or added to by ``key+``: ``datasets+: [mine]`` puts ``mine`` behind
-what earlier files say of ``datasets``. Pydantic checks parts against their classes. Here its errors become lines that
-say where a mistake is, in which file and line, what was found and what to do.
+Mappings are merged key by key. A list is replaced, or extended by ``key+``: ``datasets+: [mine]`` appends ``mine`` to
+the ``datasets`` of earlier files. Pydantic checks parts against their classes; this module adds file and line to its
+errors.
 """
 
 import json
@@ -19,14 +19,14 @@ from workflow_scripts.errors import ConfigError, Finding, advice, refuse, shown
 from workflow_scripts.graph.slices import Config, flat
 from workflow_scripts.provenance.key import canonical
 
-_AFTER_CONFIGFILE = "Check the path after --configfile; a target stands behind --."
+_AFTER_CONFIGFILE = "Check the path after --configfile; write targets after --."
 
 
 def read_yaml(path: Path) -> Any:
-    """Read a YAML file whose mappings name no key twice.
+    """Return the content of a YAML file.
 
     Raises:
-        ConfigError: with the line of the mistake.
+        ConfigError: with file and line, if it cannot be read or a mapping has a key twice.
     """
     try:
         content = yaml.load(path.read_text("utf-8"), Loader=_Loader)  # a subclass of CSafeLoader
@@ -37,17 +37,17 @@ def read_yaml(path: Path) -> Any:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else "?"
         raise ConfigError(f"{path}:{line}: {error.problem}. Fix the YAML.") from error
-    except yaml.YAMLError as error:  # a character that YAML does not know, such as a control character
+    except yaml.YAMLError as error:  # a character that YAML does not allow, such as a control character
         raise ConfigError(f"{path}: {' '.join(str(error).split())}. Fix the YAML.") from error
     return content
 
 
 _MOST_VALUES, _DEEPEST = 100_000, 30
-"""Limits of one file, aliases written out; the files of ``config`` have at most 3,116 values, in 10 levels."""
+"""Limits of one file, with aliases expanded; the files of ``config`` have at most 3,116 values, in 10 levels."""
 
 
 class _Loader(yaml.CSafeLoader):
-    """YAML's safe loader, but a key that occurs twice and aliases that fill the memory are errors."""
+    """YAML's safe loader, which also refuses duplicate keys and aliases that would fill the memory."""
 
     def construct_document(self, node: yaml.Node) -> Any:
         _count_values(node, (), {})
@@ -59,11 +59,11 @@ class _Loader(yaml.CSafeLoader):
             if key_node.tag == "tag:yaml.org,2002:merge":
                 continue
             key = self.construct_object(key_node, deep=deep)
-            if not isinstance(
-                key, Hashable
-            ):  # as in {{encoder}}, which YAML takes for a mapping of a mapping
+            # As in {{encoder}}, which YAML reads as a mapping with a mapping as its key.
+            if not isinstance(key, Hashable):
                 raise yaml.MarkedYAMLError(
-                    problem="a list or a mapping is a key; text with braces or brackets stands in quotes",
+                    problem="a list or a mapping is used as a key; put text with braces or brackets into "
+                    "quotes",
                     problem_mark=key_node.start_mark,
                 )
             if key in seen:
@@ -74,21 +74,21 @@ class _Loader(yaml.CSafeLoader):
         return super().construct_mapping(node, deep)
 
     def construct_number(self, node: yaml.ScalarNode) -> float | int:
-        """The form that equal numbers share: 2.0 is 2."""
+        """Return a number in the form that equal numbers share: 2 for 2.0."""
         number: float | int = canonical(self.construct_yaml_float(node))
         return number
 
 
 def _count_values(node: yaml.Node, above: tuple[int, ...], known: dict[int, int]) -> int:
-    """Return the number of values in a node, aliases written out.
+    """Return the number of values in a node, with aliases expanded.
 
     Args:
-        node: A node of YAML; an alias is the node that it stands for.
+        node: A node of YAML; an alias is the node to which it refers.
         above: Ids of the nodes around it.
-        known: Id to number, of the nodes that were counted before.
+        known: Numbers of nodes that were counted before, by id.
 
     Raises:
-        MarkedYAMLError: if it contains itself, or has too many values or levels.
+        MarkedYAMLError: if the node contains itself, or has too many values or levels.
     """
     if id(node) in above or len(above) > _DEEPEST:
         found = "a block contains itself" if id(node) in above else f"more than {_DEEPEST} levels of blocks"
@@ -105,21 +105,21 @@ def _count_values(node: yaml.Node, above: tuple[int, ...], known: dict[int, int]
 
 _FLOAT = "tag:yaml.org,2002:float"
 _Loader.add_constructor(_FLOAT, _Loader.construct_number)
-# YAML 1.1, which PyYAML reads, takes 1e-4 and 1.0e4 for text, where YAML 1.2 and JSON see a number.
+# PyYAML reads YAML 1.1, in which 1e-4 and 1.0e4 are text; in YAML 1.2 and JSON they are numbers.
 _WITH_EXPONENT = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d{1,3}$")
 _Loader.add_implicit_resolver(_FLOAT, _WITH_EXPONENT, list("-+.0123456789"))
 
 PARTS = ("config", "encoders", "corpora", "apis", "exemplars", "datasets", "methods", "mteb", "extraction")
-"""Files that every study reads, in order."""
+"""Files of ``config`` that every study reads, in order."""
 GRIDS = "config/experiments"
-"""Folder of the grids, below the Snakefile's."""
+"""Folder of the grids, relative to the Snakefile's folder."""
 _ADD = "+"
 _OF_ONE_NAME: Config = {"claims": {"papers": []}, "report": {"page": {"shows": None, "cannot_show": None}}}
-"""Texts and claims describe the study of one name: a file that gives the study another name begins without them."""
+"""Settings about one study: its page's texts and its claims. A file that renames the study drops them."""
 
 
 def base_files(root: Path) -> list[Path]:
-    """The files of the repository whose Snakefile is in ``root``."""
+    """Return the configuration files of the repository whose Snakefile is in ``root``."""
     return [root / f"config/{name}.yaml" for name in PARTS]
 
 
@@ -129,16 +129,16 @@ def load_config(
     given: Mapping[str, Any] | None = None,
     place: str = "--config",
 ) -> Config:
-    """The configuration that the repository's files make, with others laid over them in order.
+    """Return the configuration of the repository's files, with others merged into it in order.
 
     Args:
         root: Folder of the Snakefile.
-        configfiles: As after --configfile.
-        given: What is laid over all files.
-        place: What messages call ``given``.
+        configfiles: Files after --configfile.
+        given: Values that override all files.
+        place: Name of ``given`` in messages.
 
     Raises:
-        ConfigError: with a line for each file that cannot be read, and each ``key+`` that has no list to add to.
+        ConfigError: with a line for each unreadable file, and for each ``key+`` without a list to extend.
     """
     config: Config = {}
     for name, layer in (read_layers([*base_files(root), *configfiles]) | {place: given or {}}).items():
@@ -149,7 +149,7 @@ def load_config(
 
 
 def _in_layer(name: str, finding: Finding) -> Finding:
-    """A finding about a key of one layer, with the layer's name and, in a file, the line."""
+    """Return a finding about a key with the name of its layer and, for a file, the line."""
     file = Path(name)
     lines = _lines(file.read_text("utf-8")) if file.is_file() else {}
     line = lines.get(finding.path.replace(_ADD, ""))
@@ -157,10 +157,10 @@ def _in_layer(name: str, finding: Finding) -> Finding:
 
 
 def read_layers(files: Iterable[str | Path]) -> dict[str, Mapping[str, Any]]:
-    """Contents of configuration files, by their paths.
+    """Return the contents of configuration files, by path.
 
     Raises:
-        ConfigError: with a line for each file that cannot be read or has no keys at the top.
+        ConfigError: with a line for each file that is unreadable or no mapping.
     """
     layers, findings = {}, []
     for file in files:
@@ -173,26 +173,26 @@ def read_layers(files: Iterable[str | Path]) -> dict[str, Mapping[str, Any]]:
 
 
 def read_mapping(file: Path) -> Mapping[str, Any]:
-    """The keys of a file of YAML, with their values.
+    """Return the mapping in a YAML file.
 
     Raises:
-        ConfigError: if it cannot be read, or has no keys at the top.
+        ConfigError: if the file is unreadable or no mapping.
     """
     content = read_yaml(file)
     if not isinstance(content, Mapping):
-        found = "nothing in it" if content is None else f"{type(content).__name__} at the top"
+        found = "empty" if content is None else f"{type(content).__name__} at the top"
         raise ConfigError(f"{file}: {found}. Write keys with their values.")
     return content
 
 
 def placed(finding: Finding, root: Path, files: Iterable[str], given: Mapping[str, Any]) -> Finding:
-    """Return a finding with the last file that has its setting, and the line there.
+    """Return a finding with the last file that contains its setting, and the line there.
 
     Args:
-        finding: About a setting of a grid, or of one of the files; without such a setting it stays as it is.
+        finding: Finding about a setting of a grid or of one of the files; others are returned unchanged.
         root: Folder of the Snakefile.
-        files: Laid over the repository's, in order.
-        given: Of the command line.
+        files: Files that override the repository's, in order.
+        given: Values of the command line.
     """
     if finding.file.startswith(f"{GRIDS}/"):
         layers = {str(root / finding.file): root / finding.file}
@@ -213,7 +213,7 @@ def placed(finding: Finding, root: Path, files: Iterable[str], given: Mapping[st
 
 @cache
 def _lines(text: str) -> dict[str, int]:
-    """The line of every setting in a text of YAML, by its dotted path."""
+    """Return the line of each setting in a YAML text, by dotted path."""
     found: dict[str, int] = {}
 
     def note(node: yaml.Node | None, path: str) -> None:
@@ -231,12 +231,12 @@ def _lines(text: str) -> dict[str, int]:
 
 
 def _lay_over(config: Config, above: Mapping[str, Any], whole: Config, path: str = "") -> Iterator[Finding]:
-    """Merge ``above`` into ``config``; a line for each ``key+`` that has no list to add to."""
+    """Merge ``above`` into ``config``; yield a finding for each ``key+`` without a list to extend."""
     for key, value in above.items():
         name, place = str(key).removesuffix(_ADD), f"{path}{key}"
         if isinstance(value, Mapping) and str(key).endswith(_ADD):
             yield Finding(
-                place, "a mapping, which is merged key by key anyway", f"Write {place.removesuffix(_ADD)}."
+                place, "a mapping, which is always merged key by key", f"Write {place.removesuffix(_ADD)}."
             )
         elif isinstance(value, Mapping):
             if not isinstance(config.get(key), dict):
@@ -249,16 +249,18 @@ def _lay_over(config: Config, above: Mapping[str, Any], whole: Config, path: str
             yield Finding(place, f"{shown(value)} is not a list", f"Write [{item}].")
         elif not isinstance(config.get(name), list):
             lists = [setting for setting, known in flat(whole).items() if isinstance(known, list)]
-            yield Finding(place, "no earlier file has such a list", advice(place.removesuffix(_ADD), lists))
+            yield Finding(
+                place, "no earlier file contains this list", advice(place.removesuffix(_ADD), lists)
+            )
         else:
             config[name] = [*config[name], *value]
 
 
 def as_in_a_file(value: Any) -> Any:
-    """``value`` as ``--config`` gives it, with every text replaced by what it would be in a YAML file.
+    """Return a value of ``--config`` with each text parsed as it would be in a YAML file.
 
-    Snakemake leaves words and nested values as text. A text that YAML cannot read stays a text, and the check of the
-    configuration says what is wrong with it.
+    Snakemake passes words and nested values as text. A text that is no YAML stays a text, which the check of the
+    configuration then reports.
     """
     if isinstance(value, str):
         with suppress(yaml.YAMLError):

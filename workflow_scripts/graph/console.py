@@ -1,7 +1,7 @@
-"""One call of snakemake and its terminal: its files and targets checked, jobs that start, and why others failed.
+"""The terminal of one call of snakemake: checks of its files and targets, started jobs, reasons of failures.
 
-Snakemake prints a failed job's command twice, and its whole log; of a changed setting, the JSON of all params before
-and now. All that stays in the run's own log. On the terminal, a line at the very end says why each failed job did.
+Snakemake prints a failed job's command twice, with its complete log, and both versions of all params if one has
+changed. These stay in the run's own log. The last lines on the terminal give the reason of each failure.
 """
 
 import logging
@@ -24,37 +24,37 @@ from workflow_scripts.provenance.closure import installed
 _SENTENCE = re.compile(
     r"[\w.]*(?:Error|Exception|Interrupt|Exit)\b|(?:Preempted|Interrupted)\b|slurmstepd\S*: error: |Killed$"
 )
-"""How a line that says why a job ended begins."""
+"""Beginnings of lines that give the reason why a job ended."""
 _REDUNDANT_MESSAGES = (
     "Exiting because a job execution failed",
     "WorkflowError:\nAt least one job did not complete",
 )
 _PARAMS = "Params have changed since last execution"
-"""How the last of Snakemake's reasons for a job begins, if it has this one."""
+"""Beginning of the last of Snakemake's reasons for a job, if params are among them."""
 
 
 # Before the graph
 
 
 def check_configfiles() -> None:
-    """End the process with a line if --configfile is given twice: Snakemake reads the files of the last alone."""
+    """End the process with a line if --configfile is given twice: Snakemake reads only the last one's files."""
     options = takewhile(lambda word: word != "--", call_words())
     if sum(word.startswith("--configf") for word in options) > 1:
         sys.exit(
-            "ConfigError: --configfile: given twice, and Snakemake reads what follows the last alone. "
-            "Write all files after one."
+            "ConfigError: --configfile: given twice, but Snakemake reads only the files after the last "
+            "one. Write all files after one --configfile."
         )
 
 
 def share_gpus(workflow: Any) -> int:
-    """Let as many jobs that ask for a GPU run at once as there are GPUs; return their number.
+    """Limit concurrent jobs that request a GPU to the number of this machine's GPUs, and return this number.
 
-    0, and no limit, if jobs are submitted to a scheduler, or this machine has none. ``--resources gpu=N`` sets another
-    limit. Which GPU is a job's own is decided when it begins (``provenance.cards``).
+    Return 0 and set no limit if jobs are submitted to a scheduler, or if this machine has no GPU. ``--resources gpu=N``
+    sets another limit. A job reserves its GPU when it starts (``provenance.cards``).
     """
     if workflow.remote_exec:
         os.environ[cards.GRANTED] = "1"
-    if workflow.resource_settings.nodes is not None:  # of the main process, whose jobs are submitted
+    if workflow.resource_settings.nodes is not None:  # in the main process, whose jobs are submitted
         return 0
     number = len(cards.visible())
     if number and "gpu" not in workflow.global_resources:
@@ -66,11 +66,11 @@ def print_study(config: Mapping[str, Any], configfiles: Iterable[str | Path], gp
     """Print the planned study, its configuration files and its GPUs; print nothing in a job.
 
     Args:
-        config: As all files make it, unchecked.
-        configfiles: As after --configfile.
+        config: The merged configuration, unchecked.
+        configfiles: Files after --configfile.
         gpus: Number of this machine's GPUs that jobs share.
     """
-    read = ", ".join(map(from_here, configfiles)) or "the repository's own files: no --configfile is given"
+    read = ", ".join(map(from_here, configfiles)) or "the repository's own files (no --configfile given)"
     if is_in_job():
         return
     _say(f"Study {config.get('name')}, from {read}")
@@ -83,37 +83,43 @@ def print_study(config: Mapping[str, Any], configfiles: Iterable[str | Path], gp
 
 
 def warn(line: str) -> None:
-    """Print a line about a run that starts, unless it is empty."""
+    """Print a warning when a run starts, unless it is empty."""
     if line:
         _say(line)
 
 
 def print_gaps(runs_by_reason: Mapping[str, Sequence[str]]) -> None:
-    """Print what cannot be had, with the number of runs that are gaps for it; nothing within a job."""
-    for reason, runs in {} if is_in_job() else runs_by_reason.items():
+    """Print each missing source with the number of runs that are gaps for it; print nothing in a job."""
+    if is_in_job():
+        return
+    for reason, runs in runs_by_reason.items():
         _say(f"Gap: {reason} ({len(runs)} run{'s' if len(runs) > 1 else ''})")
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Print lines about the study that is planned; nothing within a job."""
-    for line in () if is_in_job() else lines:
+    """Print lines about the planned study; print nothing in a job."""
+    if is_in_job():
+        return
+    for line in lines:
         _say(line)
 
 
 def check_targets(workflow: Any, results: str) -> None:
-    """End the process with a line for each target that no rule makes: one that is there would be taken for a source.
+    """End the process with a line for each target without a rule; print nothing otherwise.
+
+    Snakemake would take an existing file for a source and report success.
 
     Args:
-        workflow: Snakemake's, once all rules are known.
-        results: The study's folder.
+        workflow: Snakemake's workflow with all rules.
+        results: Folder of the study's results.
     """
-    from snakemake.cli import get_argument_parser  # there already, since it runs this
+    from snakemake.cli import get_argument_parser  # loaded already: this code runs within it
 
-    # Snakemake does not show its Snakefile the targets of the command line. It looks for these paths.
+    # Snakemake passes no targets of the command line to its Snakefile. It looks for these paths.
     words, rules = call_words(), {rule.name: rule for rule in workflow.rules}
     targets: list[str] = get_argument_parser().parse_args(words).targets if words else []
     given = ", ".join(os.path.relpath(file) for file in workflow.overwrite_configfiles)
-    hint = f"The study is that of --configfile {given}" if given else "No --configfile is given"
+    hint = f"The study is the one of --configfile {given}" if given else "No --configfile is given"
 
     def findings() -> Iterator[str]:
         for target in sorted(one if Path(one).is_absolute() else os.path.relpath(one) for one in targets):
@@ -130,7 +136,7 @@ def check_targets(workflow: Any, results: str) -> None:
 
 
 class Failures(logging.Filter):
-    """Prints lines of its own in place of Snakemake's messages about jobs that start or fail."""
+    """A filter that replaces Snakemake's messages about started and failed jobs by shorter ones."""
 
     def __init__(self, on_plan: Callable[[], str] = str) -> None:
         super().__init__()
@@ -138,7 +144,7 @@ class Failures(logging.Filter):
         self._failed: dict[int, str] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Print the log of a failed job, or at the end all sentences; returns whether Snakemake prints ``record``."""
+        """Return whether Snakemake prints ``record``; print shorter lines for jobs that start or fail."""
         event, text = vars(record).get("event"), str(record.msg)
         if event == LogEvent.RUN_INFO:  # of a dry run twice
             said, self._on_plan = self._on_plan(), str
@@ -146,17 +152,17 @@ class Failures(logging.Filter):
         if event == LogEvent.JOB_INFO:
             job = vars(record)
             wildcards = (f"{name}={value}" for name, value in (job["wildcards"] or {}).items())
-            called = job["rule_msg"] or " ".join([job["rule_name"], *wildcards])  # in place of all files
+            called = job["rule_msg"] or " ".join([job["rule_name"], *wildcards])  # instead of all files
             before, params, _json = job["reason"].partition(_PARAMS)
             named = (
                 " (named by python -m workflow_scripts stale, with the same --configfile)" if params else ""
             )
             job |= {"rule_msg": called, "reason": f"{before}{params}{named}"}
         if event == LogEvent.JOB_FINISHED:
-            self._failed.pop(vars(record)["job_id"], None)  # it was tried again
+            self._failed.pop(vars(record)["job_id"], None)  # a retry has succeeded
         elif event == LogEvent.JOB_ERROR:
             job = vars(record)
-            cause = [f"    {job['rule_msg']}"] if job["rule_msg"] else []  # what the cluster says
+            cause = [f"    {job['rule_msg']}"] if job["rule_msg"] else []  # the cluster's reason
             parts = [why(map(Path, job["log"])), *cause, f"    log: {' '.join(job['log'])}"]
             self._failed[job["jobid"]] = "\n".join(parts)
             _say(f"Failed: {job['rule_name']}, log {' '.join(job['log'])}")
@@ -170,27 +176,26 @@ class Failures(logging.Filter):
 
 
 def report_failures(on_plan: Callable[[], str] = str) -> None:
-    """At the end of the run, print one line per failed job.
+    """Print one line per failed job at the end of the run.
 
     Args:
-        on_plan: Returns a line to print once all jobs are planned, before any of them starts; may be empty.
+        on_plan: Function that returns a line to print when all jobs are planned; may be empty.
     """
     for handler in logger.handlers:
-        if (
-            handler.name == "DefaultStreamHandler"
-        ):  # before its filter, which hides failures if --quiet hides rules
+        # Placed before the handler's own filter, which hides failures if --quiet hides rules.
+        if handler.name == "DefaultStreamHandler":
             handler.filters.insert(0, Failures(on_plan))
 
 
 def why(logs: Iterable[Path]) -> str:
-    """The line that says why a job ended, from the first of its logs that has one.
+    """Return the line with the reason why a job ended, from the first log that contains one.
 
     Args:
-        logs: The job's own, then those that a cluster kept.
+        logs: The job's own log, then those of the cluster.
     """
     texts = (log.read_text("utf-8", "replace") for log in logs if log.exists())
     lines = (line.strip() for text in texts for line in reversed(re.split(r"[\r\n]", text)))
-    otherwise = "The job was ended from outside, or says nothing of what went wrong."
+    otherwise = "The job was ended from outside, or its logs contain no reason."
     return next((line for line in lines if _SENTENCE.match(line)), otherwise)
 
 

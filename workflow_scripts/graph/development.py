@@ -1,4 +1,4 @@
-"""Caveats about the pairs by which trainings choose their checkpoints, before any of them is read by a job."""
+"""Caveats about the development set, which selects checkpoints, before a job reads it."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -9,39 +9,46 @@ from workflow_scripts.settings.sources import Dataset, HubFiles, HubSource
 from workflow_scripts.settings.training import FEWEST_PAIRS
 
 _LONGEST_BYTES = 1_000_000
-"""Larger files are not looked into: they have more lines than matter."""
+"""Maximum size of files whose lines are counted, in bytes; larger files certainly have enough."""
 _PLAIN = (".txt", ".tsv", ".csv", ".jsonl")
-"""Endings of files that have a row a line, or fewer."""
+"""Suffixes of files with at most one row per line."""
 _BY_LINE = ("lines", "delimited")
-"""Readers that make no more than one row of a line."""
+"""Readers that return at most one row per line."""
 
 
 def development_caveats(study: Study) -> Iterator[str]:
-    """Yield a line if the development set is also a test set, and one if it is small; a job counts exactly."""
+    """Yield a line if the development set is also a test set, and one if it is small; only jobs count exactly."""
     name = study.settings.development.dataset
     if not name or not study.trainings:
         return
-    place = f"development.dataset: {name} chooses checkpoints"
+    place = f"development.dataset: {name} selects checkpoints"
     if scored := [grid.name for grid in study.grids.values() if name in grid.tasks.values()]:
-        yield f"{place} and is scored by {', '.join(scored)}, with a note. Name pairs that no table scores."
+        yield (
+            f"{place} and is scored by {', '.join(scored)}; these scores carry a note. "
+            "Choose pairs that no table scores."
+        )
     pairs = _pairs_at_most(study, name)
     if pairs is not None and pairs < FEWEST_PAIRS:
-        yield f"{place} by {pairs} pairs at most, so that chance decides. Name {FEWEST_PAIRS} or more."
+        yield (
+            f"{place}, but has at most {pairs} pairs, so chance decides. "
+            f"Choose a dataset with {FEWEST_PAIRS} or more."
+        )
 
 
 def _pairs_at_most(study: Study, dataset: str) -> int | None:
-    """Return how many pairs a dataset has at most: as made, by its contract, or by the lines of its files."""
-    import pyarrow as pa  # slow to import, and few studies ask
+    """Return a dataset's maximum number of pairs: the rows of its file, its contract's, or the lines of its files."""
+    import pyarrow as pa  # slow to import, and few studies need it
     import pyarrow.parquet as pq
 
     made, block = Path(study.folder, "datasets", f"{dataset}.parquet"), study.settings.datasets[dataset]
-    with suppress(OSError, pa.ArrowInvalid):  # not made yet, or damaged, which the jobs that read it report
+    # The file may be missing or damaged; the jobs that read it report damage.
+    with suppress(OSError, pa.ArrowInvalid):
         return int(pq.read_metadata(made).num_rows)
     return block.contract.rows or rows_at_most(block, study.data_root)
 
 
 def rows_at_most(block: Dataset, data_root: Path | None) -> int | None:
-    """Return the lines of a dataset's small files, if its reader makes a row of each; None if nothing is known."""
+    """Return the number of lines in a dataset's small files, if its reader returns a row for each; else None."""
     for source in block.sources:
         if isinstance(source, HubFiles | HubSource):
             continue

@@ -1,7 +1,7 @@
-"""Encoders of a study as its graph sees them: what they are made from, and how large they are.
+"""Encoders in the graph of a study: their origins and sizes.
 
-Of an encoder that is on this machine before anything is read, its own config.json says how large it is and of which
-kind; whether it drops out or attends both ways is seen when it is loaded.
+If an encoder is already on this machine, its config.json gives size and architecture. Dropout and attention direction
+are checked on loading.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Encoder:
-    """An encoder that is fetched, adapted, or consists of runs."""
+    """An encoder: fetched, adapted, or made of runs."""
 
     study: Study = field(repr=False)
     name: str
     block: AnyEncoder
 
     def members(self, seeds: Sequence[int] = (0,)) -> dict[str, AskedRun]:
-        """The runs that it consists of, in order; none of one that is fetched or adapted."""
+        """Return the member runs, in order; empty for a fetched or adapted encoder."""
         return self.block.members(seeds)
 
     @property
     def starts(self) -> set[str | None]:
-        """Encoders that it is made from: its base, or encoders and teachers of its runs."""
+        """Return the encoders that this one is made from: its base, or the encoders and teachers of its runs."""
         return self.block.starts
 
     @cached_property
     def parts(self) -> list[str]:
-        """The encoder itself if it is fetched or adapted, or else those that its runs start from."""
+        """Return the encoder itself if it is fetched or adapted, else the encoders from which its runs start."""
         members = self.members().values()
         return [part for run in members for part in self.study.encoders[run.encoder].parts] or [self.name]
 
     @cached_property
     def size(self) -> Size | None:
-        """The size of one that is fetched or adapted; None if nothing is known before it is fetched."""
+        """Return the size of a fetched or adapted encoder; None if it is unknown before the encoder is fetched."""
         if isinstance(self.block, AdaptedEncoder):
             base, scratch = self.study.encoders[self.block.adapt.base].size, self.block.adapt.from_scratch
             if scratch is None:
@@ -66,40 +66,40 @@ class Encoder:
 
     @property
     def sizes(self) -> list[Size]:
-        """Known sizes of it, or of those that its runs start from."""
+        """Return the known sizes of the encoder, or of those from which its runs start."""
         return [size for part in self.parts if (size := self.study.encoders[part].size)]
 
     def models(self, seed: str) -> list[str]:
-        """Models of the runs that it consists of, each by the seed that goes with ``seed``."""
+        """Return the models of the member runs, each of the seed that a dependent run of ``seed`` uses."""
         members = (self.study.runs[name] for name in self.members([int(seed)]))
         seeds = ((run.name, run.asked.seed_for(int(seed))) for run in members)
         return [MODELS.format(run=name, seed=number) for name, number in seeds]
 
     @property
     def modules(self) -> list[str]:
-        """Modules that loading its runs imports by name."""
+        """Return the modules that are imported by name to load the member runs."""
         return sorted({module for name in self.members() for module in self.study.runs[name].loading})
 
     @cached_property
     def training(self) -> Training:
-        """Settings of the training that adapts it: the shared ones with what its block says of its own."""
+        """Return the settings of the training that adapts the encoder: the shared ones with its block's overrides."""
         return ContinueMlm.parse(self.adapting(), "continue_mlm").training
 
     def adapting(self) -> Config:
-        """Return the settings of the adaptation as they are written down, for their check."""
+        """Return the settings of the adaptation as configured, for their check."""
         assert isinstance(self.block, AdaptedEncoder)
         shared = self.study.settings.continue_mlm.given()
         return laid_over(shared, {"training": self.block.adapt.training})
 
     @property
     def continue_mlm(self) -> Config:
-        """Settings that decide this training, without those of its block."""
+        """Return the settings that determine this training, without those of the encoder's block."""
         shared = self.study.settings.continue_mlm.model_dump(mode="json")
         return shared | {"training": self.training.deciding()}
 
     @property
     def adapt(self) -> Config:
-        """Its block's settings of the adaptation, without those of the training."""
+        """Return the block's settings of the adaptation, without those of the training."""
         assert isinstance(self.block, AdaptedEncoder)
         return self.block.adapt.model_dump(mode="json", exclude={"training"})
 
@@ -108,11 +108,11 @@ _NAMES = (
     ("num_hidden_layers", "n_layers", "n_layer", "num_layers"),
     ("hidden_size", "dim", "n_embd", "d_model"),
 )
-"""Names that families have for their layers and their width; DistilBERT, GPT-2 and T5 have names of their own."""
+"""Keys for numbers of layers and widths in config.json; DistilBERT, GPT-2 and T5 have keys of their own."""
 
 
 def folders_of(encoder: EncoderBlock, data_root: Path | None) -> list[Path]:
-    """Folders on this machine that an encoder may be fetched from, whether they are there or not."""
+    """Return the folders on this machine from which an encoder may be fetched; they need not exist."""
     in_folders = (source for source in encoder.sources if not isinstance(source, HubEncoder))
     return [root / source.path for source in in_folders if (root := source.root(data_root))]
 
@@ -127,7 +127,7 @@ def _size_in(folder: Path) -> Size | None:
 
 
 def _positions(found: Mapping[str, Any]) -> int | None:
-    """Positions of an encoder: all for BERT; RoBERTa's and MPNet's count from one past their padding."""
+    """Return the usable positions: all for BERT; RoBERTa's and MPNet's count from one past the padding id."""
     if found.get("model_type") not in (*BUILT_AS_BERT, "mpnet"):
         return None
     before = 0 if found["model_type"] == "bert" else int(found.get("pad_token_id", 1)) + 1

@@ -1,4 +1,4 @@
-"""The study without training: settings of its jobs, score files, names, mistakes, and what its rules look up."""
+"""The study without training: settings of its jobs, score files, names, checks, and lookups of its rules."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -30,7 +30,7 @@ from workflow_scripts.settings.study import Configuration
 from workflow_scripts.settings.suites import SUITES, Cells, Sts, Suite, SuiteConfig, aggregation_findings
 
 ISOTROPY: Cells = frozenset({("", "isoscore")})
-"""The score of Wikitext's sentences, which are in no suite."""
+"""Scores of Wikitext's sentences, which are in no suite."""
 Shown = ExtractionTable | LayerLines | MixingMap | VariantScatter
 """A table or figure of the study."""
 
@@ -38,7 +38,7 @@ Shown = ExtractionTable | LayerLines | MixingMap | VariantScatter
 
 
 def blocks_of(extraction: ExtractionStudy, kind: str | None, representation: str) -> list[JobBlock]:
-    """The axes of the blocks that score a representation by ``kind`` (``None``: by any kind)."""
+    """Return the axes of the blocks that score a representation by ``kind`` (None: by any kind)."""
     return [
         _axes(block)
         for block in extraction.blocks
@@ -51,12 +51,12 @@ def _axes(block: Block) -> JobBlock:
 
 
 def job_settings(extraction: ExtractionStudy, kind: str, representation: str) -> JobSettings:
-    """Settings of the job of one representation and kind: its blocks and the definitions that they name."""
+    """Return the settings of the job of one representation and kind: its blocks and their definitions."""
     return settings_of(extraction, representation, blocks_of(extraction, kind, representation))
 
 
 def wikitext_settings(extraction: ExtractionStudy, representation: str) -> dict[str, JobSettings]:
-    """Settings of the job that encodes Wikitext with a representation: post-processings to fit, cells to measure."""
+    """Return the settings of the job that encodes Wikitext: post-processings to fit, and cells to measure."""
     fits = {name: post.fit for name, post in extraction.postprocessings.items()}
     learnt = [
         block.model_copy(update={"postprocessings": names})
@@ -71,7 +71,7 @@ def wikitext_settings(extraction: ExtractionStudy, representation: str) -> dict[
 
 
 def settings_of(extraction: ExtractionStudy, representation: str, blocks: list[JobBlock]) -> JobSettings:
-    """Settings of a job that scores some blocks of a representation."""
+    """Return the settings of a job that scores some blocks of a representation."""
     definition = extraction.representations[representation]
     template = definition.template if isinstance(definition, EncoderRepresentation) else None
     return JobSettings(
@@ -89,12 +89,12 @@ def settings_of(extraction: ExtractionStudy, representation: str, blocks: list[J
 
 
 def evaluator_of(kind: str) -> str:
-    """The kind of suite that gives a kind of score: suites of scored pairs also measure geometry."""
+    """Return the kind of suite for a kind of score: suites of scored pairs also measure geometry."""
     return "sts" if kind == "geometry" else kind
 
 
 def suite_of(settings: Configuration, kind: str) -> SuiteConfig | None:
-    """The suite of one kind of score; None if the study leaves the kind out."""
+    """Return the suite for one kind of score; None if the study leaves the kind out."""
     name = dict(settings.extraction.suites).get(evaluator_of(kind))
     suite = settings.suites.by_kind[evaluator_of(kind)][name] if name else None
     assert suite is None or isinstance(suite, SuiteConfig)
@@ -102,7 +102,7 @@ def suite_of(settings: Configuration, kind: str) -> SuiteConfig | None:
 
 
 def tasks_in(suite: Suite | None, kind: str) -> dict[str, str]:
-    """Tasks of a suite for one kind of score, with their datasets."""
+    """Return the tasks of a suite for one kind of score, with their datasets."""
     if kind == "geometry":
         positives = suite.positives if isinstance(suite, Sts) else {}
         return {name: measure.dataset for name, measure in positives.items()}
@@ -110,7 +110,7 @@ def tasks_in(suite: Suite | None, kind: str) -> dict[str, str]:
 
 
 def tasks_of(settings: Configuration, kind: str) -> dict[str, str]:
-    """Tasks of one kind in the study, with their datasets."""
+    """Return the study's tasks of one kind, with their datasets."""
     return tasks_in(suite_of(settings, kind), kind)
 
 
@@ -119,11 +119,11 @@ def score_files(
     tasks: Mapping[str, Collection[str] | None],
     representations: Iterable[str],
 ) -> list[str]:
-    """Score files below the study's folder of results.
+    """Return the paths of score files below the study's folder of results.
 
     Args:
-        settings: The whole configuration.
-        tasks: Kind to the wanted tasks; None for all tasks of the study.
+        settings: The complete configuration.
+        tasks: Wanted tasks by kind; None for all tasks of the study.
         representations: Wanted representations; one without a block for a kind has no file of that kind.
     """
     extraction, wanted = settings.extraction, set(representations)
@@ -138,7 +138,7 @@ def score_files(
 
 
 def files_of(settings: Configuration, block: Shown) -> list[str]:
-    """Score files that a table or figure of the study reads."""
+    """Return the score files that a table or figure of the study reads."""
     extraction = settings.extraction
     models = [extraction.models[model].representation for model in _models(block)]
     lines = [line.representation for line in _lines(block)]
@@ -146,7 +146,7 @@ def files_of(settings: Configuration, block: Shown) -> list[str]:
 
 
 def _measures(block: Shown) -> Sequence[str]:
-    """The measures of a table or figure, or those on the axes of a figure."""
+    """Return the measures of a table or figure, or those on its axes."""
     return (block.x, block.y) if isinstance(block, VariantScatter) else block.measures
 
 
@@ -155,12 +155,12 @@ def _models(block: Shown) -> Sequence[str]:
 
 
 def _lines(block: Shown) -> Sequence[Series | MixingMap]:
-    """Settings with a representation and weighting for each line of a figure: its series, or the figure's own."""
+    """Return the settings with representation and weighting of a figure's lines: its series, or the figure itself."""
     return block.series if isinstance(block, LayerLines) else [block] if isinstance(block, MixingMap) else []
 
 
 def _tasks(extraction: ExtractionStudy, measures: Iterable[str]) -> dict[str, set[str] | None]:
-    """Kind to the tasks of some measures; None if one of them averages over all tasks."""
+    """Return the tasks of some measures by kind; None if one of them averages over all tasks."""
     tasks: dict[str, set[str] | None] = {}
     for measure in (extraction.measures[name] for name in measures):
         seen = tasks.get(measure.kind, set())
@@ -169,7 +169,7 @@ def _tasks(extraction: ExtractionStudy, measures: Iterable[str]) -> dict[str, se
 
 
 def single_tables(extraction: ExtractionStudy, table: str) -> dict[str, str]:
-    """For each task of a table's measures, the table with this task only."""
+    """Return, for each task of a table's measures, the name of the table that shows only this task."""
     kinds = _tasks(extraction, extraction.tables[table].measures)
     alone = {}
     for name, block in extraction.tables.items():
@@ -180,7 +180,7 @@ def single_tables(extraction: ExtractionStudy, table: str) -> dict[str, str]:
 
 
 def datasets_of(settings: Configuration) -> list[str]:
-    """Datasets that the extraction study reads."""
+    """Return the datasets that the extraction study reads."""
     extraction = settings.extraction
     kinds = {kind for block in shown_blocks(extraction) for kind in _tasks(extraction, _measures(block))}
     datasets = {
@@ -194,20 +194,20 @@ def datasets_of(settings: Configuration) -> list[str]:
 
 
 def shown_blocks(extraction: ExtractionStudy) -> list[Shown]:
-    """Tables and figures that the study shows."""
+    """Return the tables and figures that the study shows."""
     tables = (extraction.tables[name] for name in extraction.show.tables)
     return [*tables, *(extraction.figures[name] for name in extraction.show.figures)]
 
 
 def tables_of(extraction: ExtractionStudy) -> dict[str, ExtractionTable]:
-    """Tables of the study, and its scatter plots as the tables that they are drawn from, by name."""
+    """Return the tables of the study by name, with the tables of its scatter plots."""
     figures = extraction.figures.items()
     drawn = {name: block.table for name, block in figures if isinstance(block, VariantScatter)}
     return extraction.tables | drawn
 
 
 def definable_rows(extraction: ExtractionStudy, table: str) -> tuple[set[str], set[str]]:
-    """Rows and headings that a table of this form could show of what the study defines, shown or not."""
+    """Return all rows and headings that a table of this form could show, with those that the study leaves out."""
     weightings = [block.label for block in extraction.weightings.values()]
     posts = [block.label for block in extraction.postprocessings.values()]
     variants = {" + ".join(filter(None, pair)) for pair in product(weightings, posts)}
@@ -222,7 +222,7 @@ def definable_rows(extraction: ExtractionStudy, table: str) -> tuple[set[str], s
 
 
 def names(settings: Configuration, block: Shown) -> Names:
-    """Definitions and labels of the models, measures and variants in one table or figure."""
+    """Return definitions and labels of the models, measures and variants in one table or figure."""
     extraction, lines, measures = settings.extraction, _lines(block), _measures(block)
     variants = block.variants if isinstance(block, ExtractionTable | VariantScatter) else []
     weightings = {name for variant in variants for name in variant.weightings}
@@ -241,7 +241,7 @@ def names(settings: Configuration, block: Shown) -> Names:
 
 
 def _representation(extraction: ExtractionStudy, name: str) -> str:
-    """A representation in words; one that reads an encoder is named after the encoder."""
+    """Return the printed name of a representation; one that reads an encoder is named after the encoder."""
     block = extraction.representations[name]
     if isinstance(block, EncoderRepresentation):
         return f"{extraction.encoder} in template {name}" if block.template else extraction.encoder
@@ -252,7 +252,7 @@ def _representation(extraction: ExtractionStudy, name: str) -> str:
 
 
 def extraction_findings(settings: Configuration) -> Iterator[Finding]:
-    """Messages about unknown names in measures and figures, including those that no study shows."""
+    """Yield a finding for each unknown name in measures and figures, shown or not."""
     extraction = settings.extraction
     for name, measure in extraction.measures.items():
         yield from _measure_findings(settings, measure, f"extraction.measures.{name}")
@@ -262,10 +262,10 @@ def extraction_findings(settings: Configuration) -> Iterator[Finding]:
 
 
 def layer_findings_of(extraction: ExtractionStudy, size: Size | None) -> Iterator[Finding]:
-    """Yield layers and masks in the study's blocks that their representations lack.
+    """Yield a finding for each layer or mask in the study's blocks that its representation lacks.
 
     Args:
-        extraction: The section; all its names are defined.
+        extraction: The section, without unknown names.
         size: The size of the study's encoder; None before it is fetched.
     """
     depth = size.layers if size else None
@@ -276,7 +276,7 @@ def layer_findings_of(extraction: ExtractionStudy, size: Size | None) -> Iterato
 
 
 def _measure_findings(settings: Configuration, measure: Measure, place: str) -> Iterator[Finding]:
-    """Mistakes of one measure, which may name any task of its kind, also tasks that the study leaves out."""
+    """Yield mistakes in one measure; all tasks of its kind are valid, even those that the study leaves out."""
     kind, cells = measure.kind, ISOTROPY
     if kind != "isotropy":
         form = SUITES[evaluator_of(kind)].form
@@ -297,7 +297,7 @@ def _measure_findings(settings: Configuration, measure: Measure, place: str) -> 
 
 
 class Extraction:
-    """Lookups by a job's wildcards."""
+    """Lookups of the extraction study's rules, by a job's wildcards."""
 
     def __init__(self, study: Study) -> None:
         self._study, self._settings = study, study.settings
@@ -307,25 +307,25 @@ class Extraction:
 
     @cached_property
     def tables(self) -> list[str]:
-        """Tables that the study shows."""
+        """Return the names of the tables that the study shows."""
         shown = self._study.shown_extraction
         return [f"<results>/tables/{name}.parquet" for name in shown.statistics + shown.tables]
 
     @cached_property
     def shown(self) -> list[str]:
-        """Score files of the tables and figures that the study shows."""
+        """Return the score files of the tables and figures that the study shows."""
         blocks = shown_blocks(self._extraction) if self._study.shows_extraction else []
         files = (file for block in blocks for file in files_of(self._settings, block))
         return [f"<results>/{file}" for file in dict.fromkeys(files)]
 
     def _job(self, wildcards: Wildcards) -> JobSettings:
-        """Settings of a job of one representation, for one kind of task if it has one."""
+        """Return the settings of a job of one representation, and of one kind of task if the job has one."""
         if "kind" in dict(wildcards.items()):
             return job_settings(self._extraction, wildcards.kind, wildcards.representation)
         return wikitext_settings(self._extraction, wildcards.representation)["learnt"]
 
     def reads(self, wildcards: Wildcards) -> dict[str, str]:
-        """Names of what a job of one representation reads: of each kind of file that it reads at all."""
+        """Return the name in each kind of file that a job of one representation reads."""
         job, name = self._job(wildcards), wildcards.representation
         words = isinstance(job.representation, WordRepresentation)
         counted = (isinstance(one, Idf) and one.documents == "wikitext" for one in job.weightings.values())
@@ -338,53 +338,53 @@ class Extraction:
         return {kind: named for kind, (named, is_read) in asked.items() if is_read}
 
     def word_vectors(self, wildcards: Wildcards) -> str:
-        """Settings of reading static word vectors, and the files that they would be read from now."""
+        """Return the settings of static word vectors, and the files from which they would be read now, as JSON."""
         block = self._extraction.representations[wildcards.representation]
         assert isinstance(block, WordRepresentation)
         artefact = f"extraction/words/{wildcards.representation}.parquet"
         return as_json({"representation": block, "source": source_now(self._study, artefact, [block.source])})
 
     def wikitext(self, wildcards: Wildcards) -> str:
-        """Settings of the job that learns from Wikitext's vectors of one representation."""
+        """Return the settings of the job that fits post-processings on Wikitext with one representation, as JSON."""
         learnt = wikitext_settings(self._extraction, wildcards.representation)
         return as_json({"wikitext": self._extraction.wikitext, **learnt})
 
     def dataset(self, wildcards: Wildcards) -> str:
-        """The dataset of one task."""
+        """Return the dataset file of one task."""
         return f"<results>/datasets/{tasks_of(self._settings, wildcards.kind)[wildcards.task]}.parquet"
 
     def task(self, wildcards: Wildcards) -> str:
-        """Settings of one job: its representations, and the suite without its other tasks."""
+        """Return the settings of one job, as JSON: its representations, and the suite with only its task."""
         suite = suite_of(self._settings, wildcards.kind)
         assert suite, f"the study has no suite of {wildcards.kind}"
         return as_json({"job": self._job(wildcards), "suite": suite.for_task(wildcards.task)})
 
     def threads(self, wildcards: Wildcards) -> int:
-        """Return the CPU threads that scores of a kind are computed with."""
+        """Return the number of CPU threads for scores of a kind."""
         return SUITES[evaluator_of(wildcards.kind)].threads
 
     def modules(self, wildcards: Wildcards) -> list[str]:
-        """The evaluator of a kind, which a job imports by name."""
+        """Return the evaluator's module of a kind, which a job imports by name."""
         return [f"evaluation.{evaluator_of(wildcards.kind)}"]
 
     def scores(self, wildcards: Wildcards) -> list[str]:
-        """Score files of one table."""
+        """Return the score files of one table."""
         files = files_of(self._settings, self._extraction.tables[wildcards.table])
         return [f"<results>/{file}" for file in files]
 
     def table(self, wildcards: Wildcards) -> str:
-        """Settings of one table."""
+        """Return the settings of one table, as JSON."""
         table = self._extraction.tables[wildcards.table]
         single = single_tables(self._extraction, wildcards.table)
         return as_json({"names": names(self._settings, table), "table": table, "single": single})
 
     def described(self, wildcards: Wildcards) -> list[str]:
-        """Datasets that one table describes."""
+        """Return the datasets that one table describes."""
         rows = self._extraction.statistics[wildcards.statistics].rows
         return [f"<results>/datasets/{name}.parquet" for name in dict.fromkeys(row.dataset for row in rows)]
 
     def published(self, wildcards: Wildcards) -> list[str]:
-        """The paper's numbers of one table, and of the tables that show its tasks alone."""
+        """Return the files of the paper's numbers for one table, and for the tables that show one of its tasks."""
         (table,) = wildcards
         alone = single_tables(self._extraction, table) if table in self._extraction.tables else {}
         files = [f"resources/published/{name}.csv" for name in dict.fromkeys([table, *alone.values()])]

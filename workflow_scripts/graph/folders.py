@@ -1,4 +1,4 @@
-"""The folder of the cache: what it may be, and whether this user can write there."""
+"""Checks of the folder of the cache."""
 
 import os
 from collections.abc import Iterator
@@ -8,9 +8,9 @@ from workflow_scripts.errors import Finding
 from workflow_scripts.provenance.key import is_key
 
 MADE_BY_RULES = ("results", "logs", "benchmarks")
-"""Folders below the working directory in which every study has one of its name."""
+"""Folders below the working directory that contain a folder for each study."""
 _DIGITS = 2
-"""Digits of a key by which the folders of a cache are called."""
+"""Digits of a key that name a folder of the cache."""
 
 
 def cache_findings(named: str) -> Iterator[Finding]:
@@ -22,26 +22,32 @@ def cache_findings(named: str) -> Iterator[Finding]:
     try:
         folder = Path(named).expanduser()
     except RuntimeError:
-        yield Finding("cache", f"no home folder of {Path(named).parts[0]} is known", "Write the whole path.")
+        yield Finding(
+            "cache", f"no home folder of {Path(named).parts[0]} is known", "Write the complete path."
+        )
         return
     here = folder.resolve()
     for name in MADE_BY_RULES:
         made = Path(name).resolve()
         if here == made or (made in here.parents and not here.relative_to(made).parts[0].startswith(".")):
-            yield Finding("cache", f"{named} is a folder of studies", "Name another, such as results/.cache.")
+            yield Finding(
+                "cache",
+                f"{named} is a folder of studies",
+                "Set it to a folder of its own, such as results/.cache.",
+            )
             return
     if here.exists() and not here.is_dir():
-        yield Finding("cache", f"{named} is not a folder", "Name another, such as results/.cache.")
+        yield Finding("cache", f"{named} is not a folder", "Set it to a folder, such as results/.cache.")
     elif other := next(_others(here), None):
         yield Finding(
             "cache",
-            f"{named} holds {other.relative_to(here)}, which is no entry of a cache",
-            "Name a folder of its own, such as results/.cache.",
+            f"{named} contains {other.relative_to(here)}, which is no entry of a cache",
+            "Set it to a folder of its own, such as results/.cache.",
         )
 
 
 def _others(folder: Path) -> Iterator[Path]:
-    """Yield paths in a folder that are no entries, except hidden ones next to entries, which network disks make."""
+    """Yield paths in a folder that are no entries, except hidden ones next to entries, which network disks create."""
     try:
         for path in sorted(folder.iterdir()):
             if not (len(path.name) == _DIGITS and is_key(path.name * 32) and path.is_dir()):
@@ -51,14 +57,14 @@ def _others(folder: Path) -> Iterator[Path]:
             yield from (
                 entry for entry in entries if not (is_key(entry.name) and entry.name.startswith(path.name))
             )
-    except OSError:  # missing, or another user's
+    except OSError:  # missing, or owned by another user
         return
 
 
 def cache_warning(named: str) -> str:
-    """Return a line if this user cannot read or write the cache, else an empty text."""
+    """Return a warning if this user cannot read and write the cache, else an empty text."""
     folder = Path(named).expanduser().absolute()
     place = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
     if os.access(place, os.R_OK | os.W_OK | os.X_OK) and place.is_dir():
         return ""
-    return f"cache: {named} cannot be read and written by this user. Finished work is not found there again."
+    return f"cache: {named} cannot be read and written by this user. Finished work will not be reused."

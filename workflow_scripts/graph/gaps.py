@@ -1,8 +1,8 @@
-"""Runs that cannot be made, because something that they need is declared `optional` and cannot be had.
+"""Gaps: runs that cannot be made because an `optional` dataset or encoder is unavailable.
 
-Their rows of a table are gaps with the reason, and none of their jobs is planned. A dataset or encoder cannot be had if
-all its sources are missing files, if the Hub says that a repository, commit or file does not exist or does not answer,
-or if no source has a revision. What has been read once is never a gap again (``source_plans.planned_source``).
+Their rows of a table are gaps with the reason, and none of their jobs is planned. A dataset or encoder is unavailable
+if all its sources are missing files, if the Hub does not answer or has no such repository, commit or file, or if no
+source has a revision. Data that has been read once never becomes a gap (``source_plans.planned_source``).
 """
 
 from collections import defaultdict
@@ -19,11 +19,11 @@ from workflow_scripts.settings.encoders import AdaptedEncoder, FetchedEncoder
 from workflow_scripts.settings.sources import HubEncoder
 
 Reason = str | None
-"""Why something cannot be had; None if it can."""
+"""Reason why something cannot be made; None if it can."""
 
 
 class Gaps:
-    """Reasons why parts of a study cannot be made: each is that of the missing dataset or encoder behind the part."""
+    """Reasons why parts of a study cannot be made: the unavailable datasets or encoders that they need."""
 
     def __init__(self, study: Study) -> None:
         self._study, self._settings = study, study.settings
@@ -47,7 +47,7 @@ class Gaps:
         return _first(self.run(member) for member in members if member)
 
     def corpus(self, name: str) -> Reason:
-        """Return why a corpus cannot be cut or translated. Sentences that are added to it must be there."""
+        """Return why a corpus cannot be made; added sentences must be available, too."""
         block = self._settings.corpora[name]
         if isinstance(block, RoundTripCorpus):
             return self.corpus(block.round_trip.corpus)
@@ -76,12 +76,12 @@ def _first(reasons: Iterable[Reason]) -> Reason:
     return next(filter(None, reasons), None)
 
 
-_PROBLEMS = {"unreachable": "Hub not reached", "absent": "not on the Hub", "none": "not there"}
-"""Kinds of plans of something that cannot be had, in words."""
+_PROBLEMS = {"unreachable": "Hub not reached", "absent": "not on the Hub", "none": "not found"}
+"""Printed reasons of plans without an available source."""
 
 
 def _reason(what: str, sources: Sequence[Any], plan: SourcePlan) -> Reason:
-    """Return why something cannot be had, by the source that is planned for it."""
+    """Return why something is unavailable, from the plan of its source; None if it is available."""
     problem = _PROBLEMS.get(plan.kind)
     if plan.kind == "hub" and not any(one.revision for one in plan.repositories):
         problem = "no revision is set"
@@ -89,7 +89,7 @@ def _reason(what: str, sources: Sequence[Any], plan: SourcePlan) -> Reason:
 
 
 def unpinned(study: Study) -> Iterator[tuple[str, HubEncoder]]:
-    """Yield encoders that runs start from and that only the Hub may have, at no revision: name and source."""
+    """Yield name and source of encoders of runs that only the Hub may have and that have no revision."""
     named = study.reached(name for run in study.runs.values() for name in (run.encoder, run.teacher))
     for name in sorted(named):
         block = study.settings.encoders[name]
@@ -100,13 +100,13 @@ def unpinned(study: Study) -> Iterator[tuple[str, HubEncoder]]:
 
 
 def gap_runs(study: Study) -> dict[str, str]:
-    """Return the runs of a study that cannot be made, each with the reason."""
+    """Return the runs of a study that are gaps, each with the reason."""
     gaps = Gaps(study)
     return {name: reason for name, run in study.runs.items() if (reason := gaps.run(run))}
 
 
 def by_reason(study: Study) -> dict[str, list[str]]:
-    """Return the runs that cannot be made, by the reason."""
+    """Return the runs that are gaps, by reason."""
     runs: dict[str, list[str]] = defaultdict(list)
     for name, reason in study.gaps.items():
         runs[reason].append(name)

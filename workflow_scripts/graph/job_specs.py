@@ -1,8 +1,8 @@
-"""Declarations of jobs, from which rules take their list of code, params and command.
+"""Declarations of jobs, which give rules their list of code, params and command.
 
-A job reads its JSON (``provenance.job``) from standard input, where the shell neither expands anything nor limits the
-length: the page of a large study reads thousands of files. The command that ``--printshellcmds`` prints repeats the job
-in any terminal.
+A job reads its JSON (``provenance.job``) from standard input, which the shell neither expands nor limits in length: the
+page of a large study reads thousands of files. The command printed by ``--printshellcmds`` repeats the job in any
+terminal.
 """
 
 import json
@@ -16,16 +16,16 @@ from workflow_scripts.graph.slices import Wildcards
 from workflow_scripts.settings.workplace import Workplace
 
 OPERATIONAL = ("checkpoint_minutes", "chunk", "contract", "gpu", "service")
-"""Resources that reach a job in its JSON: they decide no result, so Snakemake does not compare them."""
+"""Resources that a job receives in its JSON: they change no result, so Snakemake does not compare them."""
 COMMANDS = re.compile(r"-m workflow_scripts\.jobs (\w+) [^\n]*<<'END'\n(.*?)\nEND$", re.DOTALL | re.MULTILINE)
-"""Function and JSON of every job in a text of commands."""
+"""Pattern of function and JSON of each job in a text of commands."""
 
 Modules = Callable[[Wildcards], Iterable[str]]
-"""Modules below ``workflow_scripts``, by a job's wildcards."""
+"""A function of a job's wildcards that returns modules below ``workflow_scripts``."""
 Param = str | Callable[[Wildcards], str]
 """A param, or a function of a job's wildcards that returns it."""
 Named = Any
-"""Files of a job: ``items()`` has roles, each with one path or several. Unnamed files are dependencies only."""
+"""Files of a job: ``items()`` yields roles, each with one path or several. Unnamed files are only dependencies."""
 
 _COMMAND = """python -m workflow_scripts.jobs FUNCTION >{log:q} 2>&1 <<'END'
 {{"module": "MODULE", "cached": CACHED, "portable": PORTABLE, "outside": "{params.outside}",
@@ -38,40 +38,40 @@ END
 
 @dataclass(frozen=True)
 class JobSpec:
-    """The jobs of one rule: the function that does their work, its code, and what it reads of the configuration."""
+    """The jobs of one rule: their function, its code, and the settings that it reads."""
 
     function: str
-    """Module below ``workflow_scripts`` and name of the function, as in ``reporting.tables.make_table``."""
+    """Module below ``workflow_scripts`` and name of the function, such as ``reporting.tables.make_table``."""
     settings: Param
-    """JSON of the part of the configuration that a job reads."""
+    """Part of the configuration that a job reads, as JSON."""
     workplace: Workplace
-    """Where jobs find finished work, answers and local data."""
+    """Places of finished work, answers and local data."""
     imports: Modules | None = None
-    """Modules that a job imports by name, besides those that its own module imports."""
+    """Modules that a job imports by name, besides the imports of its own module."""
     cached: bool = True
-    """Whether finished outputs are reused. False for jobs that fetch, or ask services whose answers are in no key."""
+    """Whether finished outputs are reused; false for jobs that download or query services, which no key covers."""
     portable: bool = False
-    """Whether the outputs depend on no path, so that other studies reuse them."""
+    """Whether other studies can reuse the outputs, because they depend on no path."""
     outside: Param = ""
-    """The block that names what a job needs from outside, such as ``datasets.wiki1m``; empty if it needs nothing."""
+    """Block of the external data or service that a job needs, such as ``datasets.wiki1m``; empty for none."""
 
     @property
     def module(self) -> str:
-        """The module of the function."""
+        """Return the module of the function."""
         return self.function.rpartition(".")[0]
 
     @property
     def code(self) -> Param:
-        """The file that lists a job's code, or an input function that returns its path."""
+        """Return the path of the list of a job's code, or an input function that returns it."""
         return self._by_modules(list_code)
 
     @property
     def params(self) -> dict[str, Any]:
-        """The params of the rule.
+        """Return the params of the rule.
 
-        Settings and package versions, whose change reruns the job, the block of outside data, and file paths, whose
-        change does not. ``files`` has the job's workplace, too. It is a function of ``input``: Snakemake compares
-        inputs themselves, but no param that is computed from them.
+        A change of ``settings`` or ``packages`` reruns the job, a change of ``outside`` or ``files`` does not.
+        ``files`` contains the paths and the job's workplace. It is a function of ``input``: Snakemake compares inputs
+        themselves, but no param that is computed from them.
         """
         return {
             "settings": self.settings,
@@ -82,7 +82,7 @@ class JobSpec:
 
     @property
     def shell(self) -> str:
-        """The command of the rule."""
+        """Return the command of the rule."""
         _, _, function = self.function.rpartition(".")
         values = {
             "FUNCTION": function,
@@ -93,7 +93,7 @@ class JobSpec:
         return re.sub(r"\b[A-Z]{6,}\b", lambda found: values[found[0]], _COMMAND)
 
     def _files(self, wildcards: Wildcards, input: Named, output: Named, resources: Any) -> str:
-        """Return the job's wildcards, files, resources and workplace as JSON, by Snakemake's names."""
+        """Return the job's wildcards, files, resources and workplace as JSON, under Snakemake's names."""
         asked = {name: resources.get(name) for name in OPERATIONAL}
         operational = {name: json.loads(str(value)) for name, value in asked.items() if value is not None}
         return json.dumps(
@@ -106,7 +106,7 @@ class JobSpec:
         )
 
     def _by_modules(self, function: Callable[..., str]) -> Param:
-        """Return what a function makes of a job's modules, or a function of wildcards if these decide some of them."""
+        """Return a function's value for a job's modules, or a function of wildcards if the modules depend on them."""
         if self.imports is None:
             return function(self.module)
         imports = self.imports

@@ -1,4 +1,4 @@
-"""Names in settings that refer to blocks, files, or things of a grid: found by their marks, and looked up."""
+"""Checks of references in settings to blocks, files, or elements of a grid."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,18 +14,18 @@ from workflow_scripts.settings.study import Configuration
 
 
 class Reference(NamedTuple):
-    """A name in some settings."""
+    """A reference in some settings."""
 
     path: str
-    """Where it is."""
+    """Dotted path of the name."""
     name: str
     refers: Refers
-    """What it refers to."""
+    """Kind of block to which the name refers."""
 
 
 @cache
 def _marks(kind: type[Settings]) -> dict[str, list[Refers]]:
-    """The marks of the names in each setting of a class."""
+    """Return the marks of references in each setting of a class."""
 
     def within(part: Any) -> list[Refers]:
         return (
@@ -37,7 +37,7 @@ def _marks(kind: type[Settings]) -> dict[str, list[Refers]]:
 
 
 def references(value: Any, path: str = "", marks: Sequence[Refers] = ()) -> Iterator[Reference]:
-    """Yield every name in some settings that its class marks."""
+    """Yield all marked references in some settings."""
     match value:
         case Settings():
             for key, part in value.parts().items():
@@ -55,7 +55,7 @@ def references(value: Any, path: str = "", marks: Sequence[Refers] = ()) -> Iter
 
 
 def repetitions(value: Any, path: str = "") -> Iterator[Finding]:
-    """Yield a finding for each list in some settings that has a name or a whole number twice."""
+    """Yield a finding for each list in some settings that contains a name or a whole number twice."""
     match value:
         case Settings():
             for key, part in value.parts().items():
@@ -66,16 +66,16 @@ def repetitions(value: Any, path: str = "") -> Iterator[Finding]:
         case list() | tuple():
             named = [part for part in value if isinstance(part, str | int)]
             for part in dict.fromkeys(one for one in named if named.count(one) > 1):
-                yield Finding(path, f"{part} is listed twice", "Leave one.")
+                yield Finding(path, f"{part} is listed twice", "Remove one.")
             for number, part in enumerate(value):
                 yield from repetitions(part, f"{path}.{number}")
 
 
 def misnamed(settings: Configuration, named: Iterable[Reference]) -> Iterator[Finding]:
-    """Yield names that no block has, and those of blocks of another form than is read there.
+    """Yield a finding for each reference to no block, or to a block of the wrong form.
 
     Args:
-        settings: The configuration; names of a grid's own, and of files, are not looked up.
+        settings: The configuration; references to elements of a grid and to files are ignored.
         named: References in it, or in a grid.
     """
     for path, name, refers in named:
@@ -85,12 +85,14 @@ def misnamed(settings: Configuration, named: Iterable[Reference]) -> Iterator[Fi
         if found := [*unknown(name, get_path(settings, refers.section), path)]:
             yield from found
         elif refers.forms and (form := _form(settings, section, name)) not in (None, *refers.forms):
-            wanted = " or ".join(refers.forms)
-            yield Finding(path, f"{name} has the form {form}; this key needs {wanted}", "Name another.")
+            problem = f"{name} has the form {form}; this key needs {' or '.join(refers.forms)}"
+            blocks = get_path(settings, refers.section)
+            known = [block for block in blocks if _form(settings, section, block) in refers.forms]
+            yield Finding(path, problem, advice(name, known))
 
 
 def _form(settings: Configuration, section: str, name: str) -> str | None:
-    """Return the form of a section's block; None if the block itself is wrong."""
+    """Return the form of a section's block; None if the block itself is invalid."""
     match section:
         case "corpora":
             return settings.corpus_form(name)
@@ -102,7 +104,7 @@ def _form(settings: Configuration, section: str, name: str) -> str | None:
 
 
 def missing_files(root: Path, named: Iterable[Reference]) -> Iterator[Finding]:
-    """Yield names of files below ``resources`` that do not exist.
+    """Yield a finding for each reference to a file that is missing from ``resources``.
 
     Args:
         root: Folder of the Snakefile.

@@ -1,4 +1,4 @@
-"""Keys of services, programs and data from outside that jobs need: what is missing is reported before a run."""
+"""Check of keys of services, programs and external data before a run."""
 
 import os
 import shutil
@@ -18,25 +18,22 @@ from workflow_scripts.settings.study import Configuration
 from workflow_scripts.settings.workplace import Workplace
 
 Needed = tuple[str, str]
-"""A block that names what a job needs from outside (``JobSpec.outside``), and what the job makes, as in "corpus x"."""
+"""The block of a job's external need (``JobSpec.outside``), and the job's output in words, as in "corpus x"."""
 
 
 def made_by(wildcards: Mapping[str, str]) -> str:
-    """Return what a job makes in words: its first wildcard with the value."""
+    """Return a job's output in words: its first wildcard with the value."""
     return " ".join(next(iter(wildcards.items()), ()))
 
 
 def added_to(settings: Configuration, corpus: str) -> str | None:
-    """Return the dataset whose sentences are added to a corpus, if there is one."""
+    """Return the dataset whose sentences are added to a corpus; None without one."""
     block = settings.corpora[corpus]
     return block.also if isinstance(block, Corpus) else None
 
 
 def check_needs(study: Study, jobs: Iterable[Any]) -> None:
-    """Check that keys, data and engines are there for the jobs that are to run, which are Snakemake's.
-
-    Ends the process with a line for each that is not.
-    """
+    """End the process with a line for each key, dataset or engine that planned jobs of Snakemake lack."""
     asking = (job for job in jobs if job.params.get("outside"))
     needed = [(job.params.outside, made_by(dict(job.wildcards.items()))) for job in asking]
     with one_line_errors():
@@ -44,12 +41,12 @@ def check_needs(study: Study, jobs: Iterable[Any]) -> None:
 
 
 def need_findings(settings: Configuration, jobs: Iterable[Needed], workplace: Workplace) -> Iterator[Finding]:
-    """Missing keys, engines and data, once for all jobs that need them.
+    """Yield a finding for each missing key, engine or dataset, for all jobs that need it.
 
     Args:
-        settings: The whole configuration.
-        jobs: Jobs that are to run.
-        workplace: Where they will look for data and answers.
+        settings: The complete configuration.
+        jobs: Jobs that are planned.
+        workplace: Places of their data and answers.
     """
     data_root = workplace.data_root
     asked: dict[tuple[str, str], list[str]] = {}
@@ -65,11 +62,12 @@ def need_findings(settings: Configuration, jobs: Iterable[Needed], workplace: Wo
                 yield Finding(
                     place,
                     f"{user} needs apertium, which is not installed",
-                    "Install it (Debian: apertium), or name another translator.",
+                    "Install it (Debian: apertium), or choose another translator.",
                 )
         elif section == "datasets":
             block = settings.datasets[name]
-            if not block.optional or name in added:  # without an addition, a corpus would be another one
+            # Without an addition, the corpus would be a different one.
+            if not block.optional or name in added:
                 yield from _source_findings(place, block.sources, data_root, "dataset", block.about.url)
             elif data_root and not data_root.is_dir():
                 yield from _unmounted_findings(place, block.sources, data_root)
@@ -88,31 +86,30 @@ def _key_findings(
         need = f"{users[0]} needs it" if len(users) == 1 else f"{users[0]} and {len(users) - 1} more need it"
         yield Finding(
             f"{section}.{name}",
-            f"{need}, and environment variable {variable} is not set",
-            "Set it, or run with --config offline=true if all answers are kept.",
+            f"{need}, but environment variable {variable} is not set",
+            "Set it, or run with --config offline=true if all answers are stored.",
         )
 
 
 def _unmounted_findings(place: str, sources: Sequence[Source], data_root: Path) -> Iterator[Finding]:
-    """A finding if an optional dataset would become a gap because the folder of local data is missing."""
+    """Yield a finding if an optional dataset would become a gap because the folder of local data is missing."""
     here = [*sources_here(sources, data_root)]  # without those on the Hub
     below = any(one.folder == data_root for one in here)
     if below and len(here) == len(sources) and all(one.lacks for one in here):
         yield Finding(
             place,
-            f"{data_root}, the folder of local data, does not exist, so that nobody can tell whether the "
-            "files are a gap",
-            "Mount its disk, or correct data_root or SEMBLANCE_DATA.",
+            f"{data_root}, the folder of local data, does not exist, so it is unknown whether the files do",
+            "Mount its disk, or set data_root or SEMBLANCE_DATA to a folder that exists.",
         )
 
 
 def _source_findings(
     place: str, sources: Sequence[Source], data_root: Path | None, kind: Kind, url: str = ""
 ) -> Iterator[Finding]:
-    """A finding where no source can be there; with the page where the data can be had, if one is known."""
+    """Yield a finding if no source exists, with the page of the data if it is known."""
     tried = [one.lacks for one in sources_here(sources, data_root)]
     on_hub = [source for source in sources if isinstance(source, Pinned)]
-    if "" in tried or (on_hub and may_be_had(on_hub, kind)):  # its job asks what the Hub has
+    if "" in tried or (on_hub and may_be_had(on_hub, kind)):  # its job asks the Hub
         return
     from huggingface_hub.constants import ENDPOINT  # slow to import
 
@@ -120,6 +117,6 @@ def _source_findings(
     tried += [f"hub:{source.repository}: {none}" for source in on_hub]
     put = f"Run make fetch on a machine that reaches {ENDPOINT}, put" if on_hub else "Put"
     page = f" ({url})" if url.startswith("https:") else ""
-    others = "set data_root or SEMBLANCE_DATA, name another source, or set optional: true for a gap."
+    others = "set data_root or SEMBLANCE_DATA, add another source, or set optional: true for a gap."
     advice = f"{put} it there{page}, {others}"
-    yield Finding(place, f"no source is there: {'; '.join(tried)}", advice)
+    yield Finding(place, f"no source found: {'; '.join(tried)}", advice)

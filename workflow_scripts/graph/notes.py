@@ -1,6 +1,6 @@
-"""Notes below .snakemake in the working directory: calls of earlier runs, and hashes of files outside the repository.
+"""Notes below .snakemake in the working directory: calls of earlier runs, and hashes of external files.
 
-Notes can be deleted at any time: they save work or remember how a study was called, and decide no result.
+Notes can be deleted at any time: they save work or record the calls of a study, and change no result.
 """
 
 import hashlib
@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 from workflow_scripts.graph.clone import from_here
 
 STUDIES = Path(".snakemake/studies")
-"""Below the working directory: the configuration with which each study was run last."""
+"""Folder below the working directory: the configuration of each study's last run."""
 _MADE = Path(".snakemake/made")
-"""Likewise: the calls of each study, and the number of the one that made each file."""
+"""Folder below the working directory: the calls of each study, and for each file the number of its call."""
 HASHES = Path(".snakemake/hashes.json")
-"""Size, date, inode and sha256 of files outside the repository; it is computed again if one of the others differs."""
+"""Size, date, inode and sha256 of external files; the sha256 is recomputed if one of the others differs."""
 _SETTLED_SECONDS = 2.0
-"""A file that was written this recently may be written again under the same date."""
+"""Minimum age of a file whose date is trusted, since a younger one may change under the same date."""
 
 
 class Call(NamedTuple):
@@ -36,7 +36,7 @@ class Call(NamedTuple):
 def note_call(
     study: str, configfiles: Iterable[str | Path], config: Mapping[str, Any], files: Iterable[str] = ()
 ) -> None:
-    """Note a study's configuration when a run starts that is not a dry run, and the files that it will make."""
+    """Record a study's configuration, and the files to make, when a run other than a dry run starts."""
     asked = {"configfiles": [*map(from_here, configfiles)], "config": dict(config)}
     write_note(STUDIES / f"{study}.json", json.dumps(asked, indent=1))
     note = read_note(_MADE / f"{study}.json")
@@ -48,22 +48,22 @@ def note_call(
 
 
 def last_call(study: str) -> Call | None:
-    """The call of a study's last run in this folder; None if there was none."""
+    """Return the call of a study's last run in this folder; None without one."""
     note = read_note(STUDIES / f"{study}.json")
     return Call(**note) if note else None
 
 
 def call_for(study: str, file: str) -> Call | None:
-    """The call that made a file here, or else that of the study's last run; None if there was none."""
+    """Return the call that made a file here or, if unknown, the study's last call; None without one."""
     note = read_note(_MADE / f"{study}.json")
     number = note.get("made", {}).get(file)
     return last_call(study) if number is None else Call(**note["calls"][number])
 
 
 def write_note(path: Path, text: str) -> None:
-    """Write a note whole or not at all.
+    """Write a note atomically.
 
-    ``artefacts.atomic`` would do it too, but takes PyArrow along, which a dry run can do without.
+    ``artefacts.atomic`` would also import PyArrow, which a dry run does not need.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(f".{os.getpid()}.tmp")
@@ -72,7 +72,7 @@ def write_note(path: Path, text: str) -> None:
 
 
 def read_note(path: Path) -> dict[str, Any]:
-    """The JSON of a note; nothing where it is missing or damaged."""
+    """Return the JSON of a note; empty if it is missing or damaged."""
     with suppress(OSError, ValueError):
         note = json.loads(path.read_text("utf-8"))
         if isinstance(note, dict):
@@ -81,7 +81,7 @@ def read_note(path: Path) -> dict[str, Any]:
 
 
 def sha256_now(path: Path) -> str:
-    """The SHA-256 of a file, from the notes if the file has not changed since."""
+    """Return the SHA-256 of a file, from the notes if the file is unchanged."""
     name, hashes, stat = str(path.absolute()), _noted_hashes(HASHES.absolute()), path.stat()
     state = [stat.st_size, stat.st_mtime_ns, stat.st_ino]
     *noted, sha256 = hashes.get(name, [""])
@@ -90,7 +90,7 @@ def sha256_now(path: Path) -> str:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         if time.time() - stat.st_mtime > _SETTLED_SECONDS:
             hashes[name] = [*state, sha256]
-            with suppress(OSError):  # on a disk that is full or only read, files are hashed again
+            with suppress(OSError):  # on a full or read-only disk, files are hashed each time
                 write_note(HASHES, json.dumps(hashes))
     return str(sha256)
 

@@ -1,4 +1,4 @@
-"""Settings of the jobs that read sources, translate and write: their slices of the configuration, as JSON."""
+"""Settings, as JSON, of the jobs that read sources, translate, or write exemplars."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +15,7 @@ from workflow_scripts.settings.study import Configuration
 
 @dataclass(frozen=True)
 class Dataset:
-    """A dataset, and what it would be read from now."""
+    """A dataset, and the source from which it would be read now."""
 
     study: Study
     name: str
@@ -26,18 +26,18 @@ class Dataset:
 
     @cached_property
     def source(self) -> SourcePlan:
-        """The plan of its source."""
+        """Return the plan of its source."""
         table = f"datasets/{self.name}.parquet"
         return source_now(self.study, table, self._block.sources, optional=self._block.optional)
 
     @cached_property
     def _sources(self) -> list[FileSource | HubSource]:
-        """Its sources now."""
+        """Return the sources in this plan."""
         return sources_read(self.source, self._block.sources)
 
     @property
     def settings(self) -> str:
-        """Settings that decide its rows: without pinned hashes and the contract, which can only refuse some."""
+        """Return the settings that determine its rows: without hashes and contract, which can only refuse rows."""
         block = self._block.model_dump(mode="json", exclude={"about", "contract", "sources"})
         read = [source.model_dump(mode="json") for source in self._sources]
         for one in (one for one in read if "files" in one):
@@ -46,13 +46,13 @@ class Dataset:
 
     @property
     def contract(self) -> str:
-        """The same with all that refuses rows: a resource, which Snakemake passes on without comparing it."""
+        """Return these with hashes and contract: a resource, which Snakemake passes on but does not compare."""
         block = self._block.model_dump(mode="json", exclude={"about", "sources"})
         return as_json(block | {"sources": self._sources})
 
     @property
     def readers(self) -> list[str]:
-        """The module that reads its source now, and no other."""
+        """Return the module of the reader of its source."""
         read = (source.reader for source in self._sources if not isinstance(source, HubSource))
         return sorted({f"data.readers.{READERS[reader].module}" for reader in read})
 
@@ -64,39 +64,39 @@ def encoder_source(study: Study, encoder: str) -> SourcePlan:
 
 
 def fetching(study: Study, encoder: str) -> str:
-    """Settings that decide a fetched encoder, and the source that it would be copied from now."""
+    """Return the settings that determine a fetched encoder, and the source from which it would be copied now."""
     block, source = study.settings.fetched(encoder), encoder_source(study, encoder)
     decides = block.deciding() | {"sources": sources_read(source, block.sources)}
     return as_json({"encoder": decides, "source": source})
 
 
 def translation(settings: Configuration, corpus: str) -> str:
-    """Settings of the translation of a corpus: what decides the text, not what is made of it, or who is asked."""
+    """Return the settings that determine the translated text, without its use and without server and rate."""
     asked = settings.round_trip_behind(corpus).model_dump(include={*Translation.model_fields})
     decides = {name: block.deciding() for name, block in _engine(settings, corpus).items()}
     return as_json({"translation": asked, **decides})
 
 
 def translation_service(settings: Configuration, corpus: str) -> str:
-    """The translator and its settings: a resource, which Snakemake passes on without comparing it."""
+    """Return the translator and its settings: a resource, which Snakemake passes on but does not compare."""
     return as_json(_engine(settings, corpus))
 
 
 def _engine(settings: Configuration, corpus: str) -> dict[str, Settings]:
-    """The blocks behind a translation."""
+    """Return the settings of the translator of a corpus, and the limits on its translations."""
     block = settings.translators[settings.round_trip_behind(corpus).translator]
     limits = settings.round_trip.model_dump(include={*Limits.model_fields})
     return {"translator": block, "limits": Limits(**limits)}
 
 
 def comparison(settings: Configuration) -> str:
-    """Settings that decide the cosines of round trips with their sentences, without the thresholds."""
+    """Return the settings that determine the cosines of round trips with their sentences, without thresholds."""
     compared = settings.round_trip.similarity
     return as_json({"similarity": compared and compared.model_dump(include={"encoder", "max_tokens"})})
 
 
 def round_trips(settings: Configuration, corpus: str) -> str:
-    """Settings of what is made of a translation."""
+    """Return the settings by which a translation becomes a corpus."""
     trip = settings.round_trip_behind(corpus)
     shape, label = trip.model_dump(include={*Shape.model_fields}), settings.corpora[corpus].label
     compared = settings.round_trip.similarity
@@ -106,6 +106,6 @@ def round_trips(settings: Configuration, corpus: str) -> str:
 
 
 def written_pool(settings: Configuration, pool: str) -> str:
-    """Settings of a pool that a language model writes."""
+    """Return the settings of a pool that a language model writes."""
     block = settings.written_pool(pool)
     return as_json({"pool": block, "llm": settings.llms[block.llm].deciding()})

@@ -1,6 +1,6 @@
-"""Figures, page, claims and cards of a study, with the files that each reads.
+"""Figures, page, claims and cards of a study, with their input files.
 
-Figures declare what they need (``figures.base.Declaration``).
+Figures declare their inputs (``figures.base.Declaration``).
 """
 
 import re
@@ -29,15 +29,15 @@ from workflow_scripts.settings.sources import (
 
 
 class _Figure(NamedTuple):
-    """A figure of an experiment."""
+    """A figure of an experiment, with its inputs."""
 
     declared: Declaration
     block: Settings
     """Settings of the figure."""
     runs: dict[str, Run]
-    """Runs that it reads."""
+    """Runs that the figure reads."""
     files: dict[str, list[str]]
-    """Files that it reads, by role."""
+    """Files that the figure reads, by role."""
 
 
 class Figures:
@@ -48,7 +48,7 @@ class Figures:
 
     @cached_property
     def by_experiment(self) -> dict[str, dict[str, _Figure]]:
-        """All figures by name, by the experiments that have some."""
+        """Return all figures, by experiment and name."""
         found = {
             name: {
                 one.name: figure for one in all_figures().values() if (figure := self._grid_figure(grid, one))
@@ -60,7 +60,7 @@ class Figures:
         return {experiment: figures for experiment, figures in found.items() if figures}
 
     def _grid_figure(self, grid: Grid, declared: Declaration) -> _Figure | None:
-        """A figure of an experiment; None unless its settings are there and each of its inputs has a file."""
+        """Return a figure of an experiment; None if its settings, or the files of an input, are missing."""
         without = Settings() if declared.settings is Settings else None
         blocks = self._settings.report.parts() | grid.block.parts()
         block = blocks.get(declared.name, without)
@@ -77,7 +77,7 @@ class Figures:
         return _Figure(declared, block, runs, files) if all(files.values()) else None
 
     def _extraction_figure(self, name: str) -> _Figure:
-        """A figure of the extraction study."""
+        """Return a figure of the extraction study."""
         block = self._settings.extraction.figures[name]
         declared = all_figures()[block.kind]
         (role,) = declared.reads
@@ -86,7 +86,7 @@ class Figures:
         )
 
     def _files(self, pattern: str, grid: Grid, runs: Iterable[Run], block: Settings) -> list[str]:
-        """Files of one input, corpus by corpus, suite by suite, run by run and seed by seed."""
+        """Return the files of one input, for each corpus, suite, run and seed."""
         corpora, suites = [""], [""]
         if "{corpus}" in pattern:
             corpora = [self._settings.source_corpus(str(run.corpus)) for run in grid.trained]
@@ -105,17 +105,17 @@ class Figures:
         )
 
     def drawn(self, paper: str | None = None) -> list[str]:
-        """The records of the figures of one paper's experiments, or of all: each vouches for a folder of pictures."""
+        """Return the records of the figure folders of one paper's experiments, or of all."""
         shown = (name for name in self.by_experiment if paper in (None, paper_of(name)))
         return [f"<results>/figures/{name}/record.json" for name in shown]
 
     def encoders(self, wildcards: Wildcards) -> list[str]:
-        """Encoders that stand for those that an experiment's figures may load."""
+        """Return one encoder per size, for the figure job's memory request."""
         grid = self._study.grids.get(wildcards.experiment)
         return grid.encoder_per_size if grid else []
 
     def inputs(self, wildcards: Wildcards) -> dict[str, list[str]]:
-        """The files that an experiment's figures read, by the name of the figure and their role in it."""
+        """Return the files that an experiment's figures read, by figure and role."""
         return {
             f"{name}.{role}": files
             for name, figure in self.by_experiment[wildcards.experiment].items()
@@ -123,14 +123,14 @@ class Figures:
         }
 
     def modules(self, wildcards: Wildcards) -> list[str]:
-        """Modules that drawing an experiment's figures imports by name: theirs, and readouts of models they load."""
+        """Return modules that an experiment's figures import by name: their own, and readouts of loaded models."""
         figures = self.by_experiment[wildcards.experiment].values()
         loaded = (figure.runs.values() for figure in figures if MODELS in figure.declared.reads.values())
         readouts = (module for runs in loaded for run in runs for module in run.loading)
         return sorted({*(f"figures.{figure.declared.module}" for figure in figures), *readouts})
 
     def settings(self, wildcards: Wildcards) -> str:
-        """The part of the configuration that an experiment's figures read, as JSON."""
+        """Return the part of the configuration that an experiment's figures read, as JSON."""
         experiment = wildcards.experiment
         figures = self.by_experiment[experiment].items()
         return as_json(
@@ -138,7 +138,7 @@ class Figures:
         )
 
     def _figure_settings(self, experiment: str, figure: _Figure) -> Config:
-        """The settings of one figure; Snakemake does not compare the order of inputs, so runs are among them."""
+        """Return the settings of one figure, with its runs in order: Snakemake ignores the order of inputs."""
         declared, block, grid = figure.declared, figure.block, self._study.grids.get(experiment)
         reads_runs = any("{run}" in pattern for pattern in declared.reads.values())
         return {
@@ -154,7 +154,7 @@ class Figures:
 
 
 class Page:
-    """The page about a study."""
+    """The page of a study's report."""
 
     def __init__(self, study: Study) -> None:
         self._study, self._settings = study, study.settings
@@ -162,13 +162,13 @@ class Page:
 
     @cached_property
     def datasets(self) -> list[str]:
-        """All datasets that the study reads."""
+        """Return all datasets that the study reads."""
         trained = self._settings.corpus_datasets(self._study.read_corpora)
         extracted = extraction_datasets(self._settings) if self._study.shows_extraction else []
         return sorted({*trained, *self._study.evaluation_sets, *extracted})
 
     def reads(self) -> dict[str, list[str]]:
-        """Files that it reads besides tables, figures and claims, by role."""
+        """Return the files that the page reads besides tables, figures and claims, by role."""
         study, corpora = self._study, self._study.read_corpora
         trips = [name for name in corpora if isinstance(self._settings.corpora[name], RoundTripCorpus)]
         history = "<results>/runs/{run}/seed{seed}/history.parquet"
@@ -186,7 +186,7 @@ class Page:
         }
 
     def settings(self) -> str:
-        """Its settings."""
+        """Return the settings of the page, as JSON."""
         parts = {"name": self._settings.name, "experiments": self._settings.experiments}
         return as_json(parts | {"page": self._settings.report.page})
 
@@ -196,7 +196,7 @@ def _paths(pattern: str, names: Iterable[str]) -> list[str]:
 
 
 def card(run: Run) -> str:
-    """Encoders, data and settings of a run, as the template of cards reads them."""
+    """Return encoders, data and settings of a run for the template of model cards, as JSON."""
     settings = run.study.settings
     published, corpora = run.study.behind([run.encoder, run.teacher])
     names = settings.corpus_datasets(corpora | ({run.corpus} if run.corpus else set()))

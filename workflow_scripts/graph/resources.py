@@ -1,4 +1,4 @@
-"""Memory and time of jobs. They decide no result, so Snakemake reruns nothing for them."""
+"""Memory and runtime of jobs, which change no result: Snakemake reruns nothing for them."""
 
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -7,9 +7,9 @@ from workflow_scripts.graph.slices import Wildcards
 from workflow_scripts.graph.study import Study
 
 OF_SIZE = {"base": (1, 1), "large": (1, 3), "huge": (5, 60)}
-"""Memory and time of a job that computes with one encoder, in those of one with BERT-base.
+"""Factors of memory and runtime of a job with one encoder, relative to BERT-base.
 
-BERT-large computes 3.5 times as much; seven billion parameters 75 times, and they are 27 GB in float32.
+BERT-large needs 3.5 times the computation. Seven billion parameters need 75 times, and 27 GB in float32.
 """
 
 
@@ -32,7 +32,7 @@ def resources_of(
         gigabytes: Memory of a job that loads BERT-base or no encoder.
         minutes: Runtime of such a job.
         hours: The same, in hours.
-        encoders: Names of the encoders that a job loads; several take the sum of their times.
+        encoders: Names of the encoders that a job loads; the times of several are added.
     """
 
     @cache

@@ -1,4 +1,4 @@
-"""Mistakes in runs: each is asked of the settings that know, with what the study knows of the run's encoder."""
+"""Checks of runs by the classes of their settings, with the known sizes of their encoders."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,11 +14,11 @@ from workflow_scripts.settings.readouts import Origin, Start, too_long
 from workflow_scripts.settings.study import RunSettings, read_run
 
 _SHOWN = 2
-"""Runs that a line names; of more it gives the number."""
+"""Maximum number of runs named in a line; further runs are counted."""
 
 
 def reading_findings(study: Study) -> Iterator[Finding]:
-    """Yield wrong keys, types and ranges of readings, whether a grid uses them or not."""
+    """Yield wrong keys, types and ranges of readings, used or not."""
     for method, block in study.settings.methods.items():
         for reading in block.readings:
             run = Run(method, "", None, reading, Override(), ())
@@ -29,26 +29,28 @@ def reading_findings(study: Study) -> Iterator[Finding]:
 def block_findings(
     study: Study, path: str, blocks: Sequence[RunBlock], seeds: Sequence[int] = (0,), *, used: bool = True
 ) -> Iterator[Finding]:
-    """Yield mistakes in runs; a mistake that several runs share is one finding, at the block of the first.
+    """Yield mistakes in runs; a mistake in several runs is one finding, at the block of the first.
 
     Args:
         study: The study.
-        path: Of the list of blocks that ask for them.
+        path: Path of the list of blocks.
         blocks: These blocks.
-        seeds: Of their runs.
-        used: Whether the study has the runs; of others, only keys, types and ranges are checked.
+        seeds: Seeds of their runs.
+        used: Whether the study has the runs; if not, only keys, types and ranges are checked.
     """
     found: dict[Finding, list[tuple[int, str]]] = defaultdict(list)
     for number, block in enumerate(blocks):
         for encoder in listed(block.encoder):
             is_made = isinstance(study.settings.encoders[encoder], EncoderFromRuns) and not block.corpus
             if block.of_seeds != is_made:
-                yield Finding(
-                    f"{path}.{number}.of_seeds",
-                    "true for a frozen run of an encoder that consists of runs, left out for others; "
-                    f"{encoder} has of_seeds {shown(block.of_seeds)}",
-                    f"{'Set it to true' if is_made else 'Leave it out'}.",
+                problem = (
+                    f"{shown(block.of_seeds)}, but only frozen runs of encoders that consist of runs need it"
                 )
+                remedy = "Remove `of_seeds`."
+                if is_made:
+                    problem = f"missing, but {encoder} consists of runs, and this run of it is frozen"
+                    remedy = "Set it to true."
+                yield Finding(f"{path}.{number}.of_seeds", problem, remedy)
         for name, run, _ in expand(block, seeds):
             if used:
                 findings = run_findings(study, name, run)
@@ -68,7 +70,7 @@ def block_findings(
 
 
 def run_findings(study: Study, name: str, run: Run) -> Sequence[Finding]:
-    """Return what is wrong with a run."""
+    """Return the findings about a run."""
     readings = study.settings.methods[run.method].readings
     if run.reading != "default" and run.reading not in readings:
         found = f"{run.reading} is not a reading of methods.{run.method}"
@@ -87,7 +89,7 @@ def run_findings(study: Study, name: str, run: Run) -> Sequence[Finding]:
 
 
 def _start(study: Study, run: Run, settings: RunSettings) -> Start:
-    """Return what is known of the encoder of a run before it is loaded."""
+    """Return the known facts about the encoder of a run before it is loaded."""
     encoder, pool = study.encoders[run.encoder], settings.method.exemplar_pool
     members = encoder.members()
     return Start(
@@ -100,9 +102,9 @@ def _start(study: Study, run: Run, settings: RunSettings) -> Start:
 
 
 def _origin(study: Study, run: Run) -> Origin:
-    """Return what the configuration says that a run is made from."""
+    """Return encoder, corpus and teacher of a run, as configured."""
     members = study.encoders[run.encoder].members()
-    decided = set[str]()  # all that decides a model but its seed
+    decided = set[str]()  # everything that determines a model, except the seed
     for name, member in members.items():
         settings, _ = study.read_run(name, member)
         decides = settings and [settings.method, settings.training.deciding(), settings.development]
@@ -118,7 +120,7 @@ def _origin(study: Study, run: Run) -> Origin:
 
 
 def _training_findings(study: Study, run: Run, settings: RunSettings) -> Iterator[Finding]:
-    """Yield mistakes in a training, such as no way to choose a checkpoint."""
+    """Yield mistakes in a training, such as a missing development set."""
     start = Start(run.encoder, study.encoders[run.encoder].sizes)
     yield from too_long(settings.training, start, "training")
     yield from too_long(settings.development, start, "development")
@@ -128,8 +130,8 @@ def _training_findings(study: Study, run: Run, settings: RunSettings) -> Iterato
         )
     corpus = study.settings.source_corpus(str(run.corpus))
     if not study.settings.development.dataset and not study.settings.held_out(corpus):
-        found = "null, and no sentence of the corpus is held out"
-        remedy = f"Name one, or set corpora.{corpus}.dev_sentences."
+        found = "null, but no sentence of the corpus is held out"
+        remedy = f"Set it to a dataset of pairs, or corpora.{corpus}.dev_sentences to 1000, for example."
         yield Finding("development.dataset", found, remedy)
     if settings.training.chunk:
         yield from settings.method.unchunkable()
@@ -138,7 +140,7 @@ def _training_findings(study: Study, run: Run, settings: RunSettings) -> Iterato
 def suite_findings(
     study: Study, suites: Mapping[str, Iterable[str]], encoders: Iterable[str]
 ) -> Iterator[Finding]:
-    """Yield what suites ask of encoders that these lack, such as longer sentences than they take."""
+    """Yield suites whose max_tokens exceeds an encoder's limit, or that map layers it does not have."""
     encoders = [*encoders]
     for kind, names in suites.items():
         for name in names:

@@ -1,4 +1,4 @@
-"""Slices of the configuration that jobs read, as JSON, and other functions of a job's wildcards for rules."""
+"""Param and input functions of rules, such as slices of the configuration as JSON."""
 
 import json
 import re
@@ -14,7 +14,7 @@ Config = dict[str, Any]
 
 
 Wildcards = Any
-"""A job's wildcards: their values by attribute and in order; ``items()`` has names and values."""
+"""A job's wildcards: values by attribute and in order; ``items()`` yields names and values."""
 
 
 def settings_of(
@@ -22,13 +22,13 @@ def settings_of(
 ) -> Callable[[Wildcards], str]:
     """Return a param function: the named settings of a job's run, suite or grid as JSON, with defaults.
 
-    One string with sorted keys, because Snakemake compares params as a set of their ``repr``: two
-    numbers that trade places would count as unchanged, and reordered keys as a change.
+    The result is one string with sorted keys, because Snakemake compares params as a set of their ``repr``: two swapped
+    numbers would count as unchanged, and reordered keys as a change.
 
     Args:
-        thing: By a job's wildcards.
-        names: Attributes that have their own names in the slice; what is empty is left out.
-        called: Name in the slice to dotted path from the thing, if these differ; ``{wildcards}`` are filled in.
+        thing: Function that returns the run, suite or grid for a job's wildcards.
+        names: Attributes to include under their own names; empty ones are omitted.
+        called: Dotted paths from the thing by name in the slice, if these differ; ``{wildcards}`` are filled in.
     """
     paths = dict(zip(names, names, strict=True)) | called
 
@@ -41,11 +41,11 @@ def settings_of(
 
 
 def path_if_set(pattern: str, thing: Callable[[Wildcards], Any]) -> Callable[[Wildcards], str | list[str]]:
-    """Return an input function that fills in a pattern, or gives no file if one of its values is not set.
+    """Return an input function that fills in a pattern, or returns no file if a value is missing.
 
     Args:
-        pattern: Names in braces are wildcards, or attributes of the run or block.
-        thing: The run or block, or a mapping of names to values, by a job's wildcards.
+        pattern: Pattern; names in braces are wildcards, or attributes of the run or block.
+        thing: Function that returns the run or block, or a mapping, for a job's wildcards.
     """
     names = re.findall(r"{(\w+)}", pattern)
 
@@ -59,13 +59,13 @@ def path_if_set(pattern: str, thing: Callable[[Wildcards], Any]) -> Callable[[Wi
 
 
 def blocks_with(section: Mapping[str, BaseModel], key: str, value: Any = None) -> list[str]:
-    """Return the names of the blocks of a section that have a key, or that have it with a value."""
+    """Return the names of a section's blocks that contain a key, or this key with a value."""
     having = {name: block for name, block in section.items() if key in type(block).model_fields}
     return [name for name, block in having.items() if value is None or getattr(block, key) == value]
 
 
 def as_json(value: Any) -> str:
-    """JSON with sorted keys; equal numbers are spelled alike, since Snakemake compares params as text."""
+    """Return JSON with sorted keys and one spelling of equal numbers, since Snakemake compares params as text."""
     return json.dumps(
         canonical(value), sort_keys=True, default=lambda block: canonical(block.model_dump(mode="json"))
     )
@@ -79,7 +79,7 @@ def get_path(value: Any, path: str) -> Any:
 
 
 def flat(value: Any, place: str = "") -> dict[str, Any]:
-    """Settings with dotted keys; lists of blocks are numbered, other lists are values."""
+    """Return settings by dotted key; lists of blocks are numbered, other lists are values."""
     blocks = isinstance(value, list) and value and all(isinstance(one, dict) for one in value)
     inside: Mapping[Any, Any] = dict(enumerate(value)) if blocks else value
     if not isinstance(inside, Mapping) or (place and not inside):
@@ -91,16 +91,16 @@ def flat(value: Any, place: str = "") -> dict[str, Any]:
 
 
 def name_pattern(names: Iterable[str]) -> str:
-    """Return a wildcard constraint that matches only ``names``; without names, it matches nothing.
+    """Return a wildcard constraint that matches only ``names``, and nothing if there are none.
 
-    Common prefixes are factored out. For hundreds of runs the pattern is a quarter as long, and Snakemake, which
-    matches it with every file of every job, does so ten times as fast.
+    Common prefixes are factored out. For hundreds of runs this makes the pattern a quarter as long, and its match,
+    which Snakemake tries with every file of every job, ten times as fast.
     """
     return _pattern([*names]) or "(?!)"
 
 
 def _pattern(names: Sequence[str]) -> str:
-    """A regular expression for the ends of names that begin alike."""
+    """Return a regular expression for the rest of names with a common prefix."""
     ends = defaultdict[str, list[str]](list)
     for name in filter(None, names):
         ends[name[0]].append(name[1:])

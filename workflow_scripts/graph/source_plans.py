@@ -1,9 +1,9 @@
-"""Plans of sources: the files or repositories from which each dataset, encoder or set of word vectors would be read.
+"""Plans of sources: the files or repositories from which datasets, encoders and word vectors would be read.
 
-The job that reads a dataset or fetches an encoder has the plan of its source among its settings (``data.sources``). It
-runs again when a file appears or changes, or when a source that is listed earlier becomes available. What was read
-stays as it is when its file disappears: a disk that is not mounted reruns nothing. The plan is the same before and
-after the job, so that a finished study stays finished.
+The plan is part of the settings of the job that reads a dataset or fetches an encoder (``data.sources``). The job
+reruns if a file appears or changes, or if a source listed earlier becomes available. It does not rerun if its file
+disappears, such as on an unmounted disk. The plan is the same before and after the job, which means that a finished
+study stays finished.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -36,48 +36,48 @@ from workflow_scripts.settings.sources import (
 
 Words = LocalWords | PackagedWords
 Source = FileSource | HubSource | LocalEncoder | PackageEncoder | HubEncoder | Words
-"""One of the places that a dataset, an encoder or word vectors may be read from."""
+"""A source of a dataset, an encoder or word vectors."""
 S = TypeVar("S", bound=Source)
 
 NOTES = Path(".snakemake/sources")
-"""Below the working directory: what the last run was planned with, for its jobs that run elsewhere."""
+"""Folder below the working directory: the plans of the last run, for its jobs on other machines."""
 _planned: dict[Path, SourcePlan] = {}
-"""Note to the plan that was computed in this process."""
+"""Plans that were computed in this process, by their note."""
 
 
 class Here(NamedTuple):
-    """A source on this machine, whether its files are there or not."""
+    """A source on this machine; its files need not exist."""
 
     source: LocalFiles | PackageFiles | LocalEncoder | PackageEncoder | Words
     folder: Path | None
-    """That holds the files; None where there is no data root or no such package."""
+    """Folder of the files; None without a data root, or without the package."""
     label: str
-    """What the name of a file begins with."""
+    """Prefix of the files' names in records."""
     files: Mapping[str, tuple[str, Pin]]
-    """Role for the reader to the file below the folder, and its pinned hash if it has one."""
+    """Files below the folder by the reader's role, with pinned hashes if they have any."""
     needed: frozenset[str]
     """Files without which the source is not available."""
     is_open: bool = False
-    """Whether all files of the folder belong to it."""
+    """Whether all files of the folder belong to the source."""
 
     @property
     def lacks(self) -> str:
-        """Why it is not available; empty where all files that are needed are there."""
+        """Return why the source is unavailable; empty if all needed files exist."""
         if self.folder is None and isinstance(self.source, Packaged):
             return f"Python package {self.source.package} is not installed"
         if self.folder is None:
-            return f"no data root is set, below which {' and '.join(sorted(self.needed))} would be"
+            return f"no data root is set for {' and '.join(sorted(self.needed))}"
         missing = next((file for file in sorted(self.needed) if not (self.folder / file).is_file()), None)
         return f"{self.folder / missing} does not exist" if missing else ""
 
     def made(self, recorded: Collection[str]) -> bool:
-        """Whether the files that a record names are of this source."""
+        """Return whether the files in a record come from this source."""
         if self.is_open:
             return bool(recorded) and all(file.startswith(self.label) for file in recorded)
         return {*recorded} == {f"{self.label}{file}" for file, _ in self.files.values()}
 
     def hashes(self) -> dict[str, str]:
-        """Hashes of the files; a single pin is taken for one, since the job checks it."""
+        """Return the hashes of the files. A pinned file is not read here; the job verifies it."""
         folder = self.folder or Path()
         return {
             f"{self.label}{file}": pin if isinstance(pin, str) else sha256_now(folder / file)
@@ -86,7 +86,7 @@ class Here(NamedTuple):
         }
 
     def contents(self) -> tuple[Any, ...]:
-        """How the files that would be read are read, and their hashes by role, wherever they are."""
+        """Return how the files would be read, and their hashes by role, independent of their paths."""
         reading: tuple[Any, ...] = ()
         if isinstance(self.source, LocalFiles | PackageFiles):
             reading = (self.source.reader, self.source.options)
@@ -102,16 +102,16 @@ def source_now(
     optional: bool = False,
     kind: Kind = "dataset",
 ) -> SourcePlan:
-    """Return the source that the job of one artefact would read now; within a job, the one that it was planned with.
+    """Return the source that the job of one artefact would read now; inside a job, the planned one.
 
     On a compute node there may be neither data nor network, and Snakemake rebuilds the graph there.
 
     Args:
-        study: Whose results and settings count.
+        study: Study with results and settings.
         artefact: File or model folder below the study's results.
-        sources: Of a dataset or an encoder, as configured.
+        sources: Configured sources of a dataset or an encoder.
         optional: Whether it may be a gap.
-        kind: Of its repositories.
+        kind: Kind of its repositories.
     """
     note, made = NOTES / study.folder / f"{artefact}.json", Path(study.folder, artefact)
     noted = _noted_plan(note)
@@ -120,7 +120,7 @@ def source_now(
     sources = list(sources)
     plan = planned_source(sources, recorded_files(made), study.data_root, optional=optional, kind=kind)
     if noted and plan.kind != "files" and not made.exists():
-        # A job that failed has deleted the artefact: no gap takes its place.
+        # A failed job has deleted the artefact, which must not become a gap.
         plan = planned_source(sources, noted.files, study.data_root, optional=optional, kind=kind)
     if not is_in_job():
         _planned[note] = plan
@@ -128,7 +128,7 @@ def source_now(
 
 
 def _noted_plan(note: Path) -> SourcePlan | None:
-    """Return the plan in a note; None if there is none that can be read."""
+    """Return the plan in a note; None if the note is missing or unreadable."""
     try:
         return SourcePlan.model_validate(read_note(note))
     except ValidationError:
@@ -136,7 +136,7 @@ def _noted_plan(note: Path) -> SourcePlan | None:
 
 
 def note_planned() -> None:
-    """Note what was planned when a run starts that is not a dry run."""
+    """Record all plans when a run other than a dry run starts."""
     for note, plan in _planned.items():
         write_note(note, plan.model_dump_json())
 
@@ -152,11 +152,11 @@ def planned_source(
     """Return the source that would be read now.
 
     Args:
-        sources: Of a dataset or an encoder, as configured.
-        recorded: Files that it was read from, if it has been, each with its hash.
+        sources: Configured sources of a dataset or an encoder.
+        recorded: Files from which it was read before, with their hashes; empty if it was not.
         data_root: Folder of local data.
-        optional: Whether it is a gap if the Hub, which alone may have it, does not answer or lacks it.
-        kind: Of its repositories.
+        optional: Whether it becomes a gap if only the Hub may have it, and the Hub lacks it or does not answer.
+        kind: Kind of its repositories.
     """
     sources = list(sources)
     here = list(sources_here(sources, data_root))
@@ -173,15 +173,15 @@ def planned_source(
     was_read = any(file.startswith(places) for file in recorded)
     return SourcePlan(
         kind=_state_on_hub(on_hub, kind) if optional and not was_read else "hub",
-        # All of them: only the job sees which has answered.
+        # All repositories, since only the job learns which one answers.
         repositories=tuple(Repository(name=one.repository, revision=one.revision) for one in on_hub),
     )
 
 
 def _state_on_hub(on_hub: Iterable[Pinned], kind: Kind) -> Literal["hub", "unreachable", "absent"]:
-    """Return whether one of the repositories can be had, or may.
+    """Return "hub" if one of the repositories is or may be available, else why none is.
 
-    A repository without a revision is not asked for. One that denies access may be had: its job says why it is not.
+    Repositories without a revision are skipped. One that denies access counts as available: its job reports the reason.
     """
     pinned = [(source, source.revision) for source in on_hub if source.revision]
     if not pinned or may_be_had([source for source, _ in pinned], kind, ask=False):
@@ -193,7 +193,7 @@ def _state_on_hub(on_hub: Iterable[Pinned], kind: Kind) -> Literal["hub", "unrea
 
 @cache
 def _listing(repository: str, revision: str, kind: Kind) -> set[str] | None:
-    """Return the files of a repository; empty if it does not exist, None if that is not known."""
+    """Return the files of a repository; empty if it does not exist, None if this is unknown."""
     try:
         return listing(repository, revision, kind)
     except MissingError:
@@ -203,7 +203,7 @@ def _listing(repository: str, revision: str, kind: Kind) -> set[str] | None:
 
 
 def _hub_has(source: Pinned, revision: str, kind: Kind) -> bool:
-    """Return whether the Hub has the files of a source, or does not say."""
+    """Return whether the Hub has the files of a source; true if this is unknown."""
     files = _listing(source.repository, revision, kind)
     if files is None or isinstance(source, HubSource):
         return files != set()
@@ -214,7 +214,7 @@ def _hub_has(source: Pinned, revision: str, kind: Kind) -> bool:
 
 
 def sources_read(plan: SourcePlan, sources: Sequence[S]) -> list[S]:
-    """Return the configured sources of a plan; all of them if it has none."""
+    """Return the configured sources in a plan; all of them if it contains none."""
     for source in sources:
         if any(here.made(plan.files) for here in sources_here([source], None)):
             return [source]
@@ -228,7 +228,7 @@ def _is_on_hub(source: Source) -> bool:
 
 
 def sources_here(sources: Iterable[Source], data_root: Path | None) -> Iterator[Here]:
-    """The sources on this machine, in order."""
+    """Yield the sources on this machine, in order."""
     for source in sources:
         if isinstance(source, LocalEncoder | PackageEncoder):
             yield _encoder_here(source, data_root)
@@ -253,20 +253,20 @@ def _encoder_here(source: LocalEncoder | PackageEncoder, data_root: Path | None)
 
 
 def may_be_had(on_hub: Iterable[Pinned], kind: Kind, *, ask: bool = True) -> bool:
-    """Whether the Hub's client has a copy of one of the repositories, or else the Hub answers if it may be asked."""
+    """Return whether the Hub's client has a copy of one of the repositories or, with ``ask``, the Hub answers."""
     pinned = ((source.repository, source.revision) for source in on_hub)
     copied = any(commit and snapshot(name, commit, kind).is_dir() for name, commit in pinned)
     return copied or (ask and answers())
 
 
 def recorded_files(artefact: Path) -> dict[str, str]:
-    """Sources from outside in the record of what a job made, and their hashes.
+    """Return the external sources in an artefact's record, with their hashes.
 
     Args:
         artefact: A file or model folder below results.
 
     Returns:
-        Nothing where it was never made, is a gap, or cannot be read.
+        Empty if the artefact was never made, is a gap, or cannot be read.
     """
     if not artefact.exists():
         return {}

@@ -1,4 +1,4 @@
-"""A study as its graph sees it: the configuration, and the grids, runs and encoders that it asks for."""
+"""A study in its graph: the configuration, and its grids, runs and encoders."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -18,42 +18,42 @@ from workflow_scripts.settings.workplace import Workplace, workplace_of
 
 @dataclass(frozen=True)
 class Study:
-    """The study from which rules start; nothing in it changes after it is made."""
+    """The study that rules use; immutable."""
 
     settings: Configuration
     blocks: Mapping[str, GridBlock]
-    """Its grids."""
+    """Grids by name."""
     root: Path
     """Folder of the Snakefile."""
     gaps: Mapping[str, str] = field(default_factory=dict)
-    """Runs that cannot be made, each with the reason (``graph.gaps``)."""
+    """Runs that are gaps, each with the reason (``graph.gaps``)."""
     _read_runs: dict[str, tuple[asked.Run, RunSettings | None, list[Finding]]] = field(
         default_factory=dict, repr=False, compare=False
     )
 
     @property
     def folder(self) -> str:
-        """Folder of the study's results below the working directory."""
+        """Return the folder of the study's results below the working directory."""
         return f"results/{self.settings.name}"
 
     @cached_property
     def workplace(self) -> Workplace:
-        """Where its jobs find finished work, answers and local data."""
+        """Return the places of finished work, answers and local data for its jobs."""
         return workplace_of(**self.settings.model_dump(include={*Workplace.model_fields}))
 
     @property
     def data_root(self) -> Path | None:
-        """The folder of local data."""
+        """Return the folder of local data; None if none is set."""
         return self.workplace.data_root
 
     @property
     def shows_extraction(self) -> bool:
-        """Whether the experiments name the extraction study."""
+        """Return whether the experiments include the extraction study."""
         return EXTRACTION in self.settings.experiments
 
     @property
     def shown_extraction(self) -> Show:
-        """Tables and figures of the extraction study; none unless the experiments name it."""
+        """Return the tables and figures of the extraction study; none unless the experiments include it."""
         return (
             self.settings.extraction.show
             if self.shows_extraction
@@ -62,27 +62,27 @@ class Study:
 
     @cached_property
     def grids(self) -> dict[str, Grid]:
-        """Grids by their names."""
+        """Return the grids by name."""
         return {name: Grid(self, name, block) for name, block in self.blocks.items()}
 
     @cached_property
     def encoders(self) -> dict[str, Encoder]:
-        """Encoders by their names."""
+        """Return the encoders by name."""
         return {name: Encoder(self, name, block) for name, block in self.settings.encoders.items()}
 
     def paper_grids(self, paper: str | None = None, *, timed: bool = False) -> list[Grid]:
-        """Grids of one paper, or all; of those, perhaps the ones alone whose tables have measured columns."""
+        """Return the grids of one paper, or all; with ``timed``, only those with measured columns."""
         grids = [grid for name, grid in self.grids.items() if paper in (None, paper_of(name))]
         return [grid for grid in grids if not timed or any(map(is_measured, grid.columns))]
 
     @cached_property
     def suites(self) -> dict[str, Suite]:
-        """Suites by their names, which no two kinds share."""
+        """Return the suites by name; names are unique across kinds."""
         kinds = self.settings.suites.by_kind.values()
         return {name: Suite(self, name, block) for named in kinds for name, block in named.items()}
 
     def read_run(self, name: str, run: asked.Run) -> tuple[RunSettings | None, list[Finding]]:
-        """Return the settings of a run, or what is wrong with them; each run is read once."""
+        """Return the settings of a run, or None and the findings about them; each run is read once."""
         known = self._read_runs.get(name)
         if known is None or known[0] != run:
             known = (run, *read_run(self.settings, run))
@@ -91,7 +91,7 @@ class Study:
 
     @cached_property
     def runs(self) -> dict[str, Run]:
-        """Every run of every grid, and those that they are made from, each with all seeds that are asked of it."""
+        """Return all runs of all grids and their member runs, gaps included, each with all its seeds."""
         found = {}
         for name, run in all_runs(self.blocks, self.settings.encoders).items():
             settings, mistakes = self.read_run(name, run)
@@ -104,64 +104,64 @@ class Study:
 
     @cached_property
     def made(self) -> dict[str, Run]:
-        """Return the runs that a call makes: those of every grid without gaps, and those that they are made from."""
+        """Return the runs that are made: those of all grids and their member runs, without gaps."""
         asked_for = all_runs(self.blocks, self.settings.encoders, self.gaps)
         return {name: replace(self.runs[name], asked=run) for name, run in asked_for.items()}
 
     def per_run(self, pattern: str) -> list[str]:
-        """A path for every run that is made, and every seed of it."""
+        """Return a path for each run that is made and each of its seeds."""
         return [file for run in self.made.values() for file in run.files(pattern)]
 
     @cached_property
     def trained(self) -> dict[str, Run]:
-        """Runs that are trained, gaps included."""
+        """Return the trained runs, gaps included."""
         return {name: run for name, run in self.runs.items() if run.corpus}
 
     @cached_property
     def trainings(self) -> dict[str, Run]:
-        """Return the runs that are trained by a call."""
+        """Return the trained runs, without gaps."""
         return {name: run for name, run in self.made.items() if run.corpus}
 
     @cached_property
     def _named(self) -> set[str | None]:
-        """Encoders and teachers that runs name."""
+        """Return the encoders and teachers of runs."""
         return {encoder for run in self.made.values() for encoder in (run.encoder, run.teacher)}
 
     @property
     def read_encoders(self) -> list[str]:
-        """Encoders behind runs that are fetched or adapted."""
+        """Return the fetched and adapted encoders that runs need."""
         reached = self.reached(self._named)
         return sorted(name for name in reached if not isinstance(self.encoders[name].block, EncoderFromRuns))
 
     @cached_property
     def read_corpora(self) -> list[str]:
-        """Corpora that runs or their encoders train on."""
+        """Return the corpora on which runs or their encoders are trained or fitted."""
         fitted = {run.fitted_on for run in self.made.values() if run.fitted_on}
         trained = {str(run.corpus) for run in self.trainings.values()}
         return sorted(trained | fitted | self.behind(self._named)[1])
 
     @cached_property
     def asked_pools(self) -> list[str]:
-        """Pools of exemplars that the study makes, for its runs or without any."""
+        """Return the pools of exemplars that the study makes, with those that no run uses."""
         pools = (run.pool for run in self.made.values())
         return sorted({*self.settings.exemplar_pools, *filter(None, pools)})
 
     @cached_property
     def evaluation_sets(self) -> list[str]:
-        """Datasets that the study evaluates on, the development set among them."""
+        """Return the datasets of evaluations, with the development set."""
         evaluated = {name for grid in self.grids.values() for name in grid.tasks.values()}
         development = self.settings.development.dataset if self.trainings else None
         return sorted(evaluated | {*filter(None, [development])})
 
     def behind(self, encoders: Iterable[str | None]) -> tuple[set[str], set[str]]:
-        """Encoders that are fetched, and corpora, that encoders come from: by adaptation, runs or teachers of runs."""
+        """Return all fetched encoders and corpora that the given encoders depend on."""
         reached = [self.encoders[name] for name in self.reached(encoders)]
         adapted = {one.block.adapt.corpus for one in reached if isinstance(one.block, AdaptedEncoder)}
         trained = {run.corpus for one in reached for run in one.members().values() if run.corpus}
         return {one.name for one in reached if isinstance(one.block, FetchedEncoder)}, adapted | trained
 
     def reached(self, names: Iterable[str | None]) -> set[str]:
-        """Encoders that are defined, and all that they are made from."""
+        """Return the given encoders that are defined, and all encoders from which they are made."""
         found, pending = set[str](), self.encoders.keys() & {*names}
         while pending:
             found |= pending

@@ -1,9 +1,9 @@
-"""Checksummed artefacts: written whole or not at all, with their record inside, and checked when read.
+"""Checksummed artefacts: written atomically, with their record inside, and checked when read.
 
 A checksummed file ends with a seal, two hashes of fixed width. ``semblance-identity:`` is the sha256 of the file's
-contents without its record; jobs identify their inputs by it. ``semblance-checksum:`` is the sha256 of the whole file,
-with zeros in place of this hash. The checksum breaks if a single byte changes. A file that is made again with the same
-contents, on another machine or by other code, keeps its identity, so the jobs that read it are not run again. Three
+contents without its record; jobs identify their inputs by it. ``semblance-checksum:`` is the sha256 of the complete
+file, with zeros in place of this hash. The checksum breaks if a single byte changes. A file that is remade with the
+same contents, on another machine or by other code, keeps its identity, so the jobs that read it do not rerun. Three
 kinds of file are checksummed:
 
 * Parquet: record and seal are key-value metadata of the footer;
@@ -51,9 +51,9 @@ _SEAL = re.compile(
 _BLANK = "0" * 64
 _UNSIGNED = f"semblance-identity:{_BLANK} semblance-checksum:{_BLANK}"
 CHECKSUMMED_SUFFIXES = {".parquet", ".svg", ".html", ".md"}
-_TAIL_BYTES = 4 << 20  # far more than a Parquet footer or a closing comment, which hold record and seal
+_TAIL_BYTES = 4 << 20  # far more than the Parquet footer or closing comment with record and seal
 TEMPORARY, REPLACED = ".tmp", ".old"
-"""Ends of the hidden names of a file or folder that is being written, or that is being replaced."""
+"""Suffixes of the hidden names of a file or folder while it is written or replaced."""
 FolderFault = Literal["missing", "changed", "foreign"]
 _NONE: Mapping[str, Any] = MappingProxyType({})
 _DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -71,18 +71,18 @@ def job_record(
     foreign: Mapping[str, Input] = _NONE,
     labels: Iterable[Label | str] = (),
 ) -> Record:
-    """The record of a job, with its key; labels of the inputs are inherited.
+    """Return the record of a job, with its key; labels of the inputs are inherited.
 
     Args:
         rule: Name of the rule.
         settings: The job's slice of the configuration.
-        inputs: Role to artefact, or to a list of them; a model folder stands for its record.
-        outputs: Every artefact the job writes.
+        inputs: Artefact, or list of artefacts, by role; a model folder stands for its record.
+        outputs: All artefacts that the job writes.
         wildcards: Values that distinguish this job from others of its rule.
         meaning: Hashes of the syntax trees of its code, by file.
         versions: Versions of packages that can change its numbers.
-        foreign: Role to a source from outside the pipeline (a package's file, a Hub revision).
-        labels: Substitutions made by this job itself, and gaps.
+        foreign: External source by role (a package's file, a Hub revision).
+        labels: Substitutions of this job itself, and gaps.
 
     Raises:
         DataError: if an input is missing, damaged, or written for another path.
@@ -112,7 +112,7 @@ def _input(path: Path) -> Input:
 
 
 def identity(path: Path) -> str:
-    """The identity of an input: the hash of an artefact's contents and labels, or of the bytes of any other file.
+    """Return the identity of an input: the hash of an artefact's contents and labels, or of another file's bytes.
 
     An artefact's checksum is verified first.
 
@@ -130,7 +130,7 @@ def identity(path: Path) -> str:
 
 @cache
 def _identity(path: Path, _state: tuple[tuple[str, int, int, int], ...]) -> str:
-    """The identity of a file in a state: a second check before a job writes need not read all bytes."""
+    """Return the identity of a file in a state; a second check before a job writes need not read all bytes."""
     if path.name == RECORD_FILE:
         check_model_folder(path.parent)
     if path.suffix in CHECKSUMMED_SUFFIXES or read_seal(path) is not None:
@@ -139,10 +139,10 @@ def _identity(path: Path, _state: tuple[tuple[str, int, int, int], ...]) -> str:
 
 
 def _check_unchanged(record: Record) -> None:
-    """Check that the code and the inputs in a record have not changed since the job read them.
+    """Raise DataError if code or inputs in a record have changed since the job read them.
 
     Raises:
-        DataError: naming the first file that has changed.
+        DataError: with the first changed file.
     """
     check_code(record.meaning)
     for source in record.inner_files:
@@ -152,11 +152,11 @@ def _check_unchanged(record: Record) -> None:
 
 
 def _record_in_place(path: Path) -> Record | None:
-    """The record of an input, if it has one.
+    """Return the record of an input; None without one.
 
     Raises:
-        DataError: if the record was written for another path, such as after the models of two seeds were swapped; their
-            checksums would not reveal that.
+        DataError: if the record was written for another path, such as after a swap of two seeds' models, which
+            checksums do not reveal.
     """
     record = read_record(path)
     if record is None or path.is_absolute() or any(Path(output).is_absolute() for output in record.outputs):
@@ -164,8 +164,8 @@ def _record_in_place(path: Path) -> Record | None:
     outputs = {name for file in record.outputs for name in (file, file.removesuffix(f"/{RECORD_FILE}"))}
     if outputs and path.as_posix() not in outputs:
         raise DataError(
-            f"{path}: copied or moved here, since its record names {', '.join(record.outputs)}. "
-            f"Delete it. {how_to_make(path)}"
+            f"{path}: copied or moved here: its record is that of {', '.join(record.outputs)}. Delete "
+            f"it. {how_to_make(path)}"
         )
     return record
 
@@ -174,19 +174,19 @@ def _record_in_place(path: Path) -> Record | None:
 
 
 class Seal(NamedTuple):
-    """The two hashes at the end of a checksummed file, and their position in it."""
+    """The two hashes at the end of a checksummed file, and their position."""
 
     position: int
     identity: str
     checksum: str
 
     def to_bytes(self) -> bytes:
-        """The seal's bytes in the file."""
+        """Return the bytes of the seal in the file."""
         return f"semblance-identity:{self.identity} semblance-checksum:{self.checksum}".encode()
 
 
 def read_seal(path: Path) -> Seal | None:
-    """The last seal in a file, not verified; None if there is none."""
+    """Return the last seal in a file, not verified; None without one."""
     start, tail = _tail(path)
     position = tail.rfind(b"semblance-identity:")
     found = _SEAL.match(tail, position) if position >= 0 else None
@@ -194,7 +194,7 @@ def read_seal(path: Path) -> Seal | None:
 
 
 def _tail(path: Path) -> tuple[int, bytes]:
-    """The end of a file, which holds record and seal, and its position."""
+    """Return the position of a file's end, which contains record and seal, and its bytes."""
     with path.open("rb") as file:
         start = max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES)
         file.seek(start)
@@ -203,18 +203,18 @@ def _tail(path: Path) -> tuple[int, bytes]:
 
 @contextmanager
 def _mapped(path: Path) -> Iterator[mmap]:
-    """The bytes of a file, of which a changed copy may be made without reading all of them into memory."""
+    """Yield the bytes of a file as a memory map, which allows changes to a private copy."""
     with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_COPY) as content:
         yield content
 
 
 def content_identity(path: Path, labels: Iterable[Label]) -> str:
-    """The identity of an artefact: the hash of its contents without the record, and of the labels it passes on.
+    """Return the identity of an artefact: the hash of its contents without the record, and of its inherited labels.
 
-    The contents of a table are its schema and pages, without the footer, and those of a folder the hashes of its files.
+    The contents of a table are its schema and pages, without the footer; those of a folder are the hashes of its files.
     """
     sha = hashlib.sha256(json.dumps([*map(str, labels)]).encode())
-    if ".parquet" in path.suffixes:  # a temporary has one more
+    if ".parquet" in path.suffixes:  # a temporary file has a further suffix
         sha.update(pq.read_schema(path).remove_metadata().serialize())
         with _mapped(path) as content, memoryview(content) as whole:
             footer = int.from_bytes(whole[-8:-4], "little")
@@ -227,7 +227,7 @@ def content_identity(path: Path, labels: Iterable[Label]) -> str:
 
 
 def _digest(path: Path, seal: Seal) -> str:
-    """The sha256 of a file with a seal, with zeros in place of the seal's checksum."""
+    """Return the sha256 of a sealed file, with zeros in place of the seal's checksum."""
     blank = seal._replace(checksum=_BLANK).to_bytes()
     with _mapped(path) as content:
         content[seal.position : seal.position + len(blank)] = blank
@@ -245,7 +245,7 @@ def _sign(path: Path, labels: Iterable[Label]) -> None:
 
 
 def verify_checksum(path: Path) -> Seal:
-    """Verify a file's checksum; returns its seal.
+    """Return the seal of a file with a valid checksum.
 
     Raises:
         DataError: if the file was changed after it was written, or has no checksum.
@@ -266,11 +266,11 @@ def verify_checksum(path: Path) -> Seal:
 
 @contextmanager
 def _naming_a_full_disk(path: Path) -> Iterator[None]:
-    """Add the name of ``path`` to errors of a full disk; writers leave it out."""
+    """Add the name of ``path`` to errors of a full disk, which lack it."""
     try:
         yield
     except Exception as error:
-        rust = re.search(r"\(os error (\d+)\)", str(error))  # safetensors raises its own class of error
+        rust = re.search(r"\(os error (\d+)\)", str(error))  # safetensors raises its own type of error
         number = error.errno if isinstance(error, OSError) else int(rust[1]) if rust else None
         if number not in _DISK_IS_FULL or (isinstance(error, OSError) and error.filename):
             raise
@@ -288,9 +288,9 @@ def atomic(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def claimed(path: Path, make: Callable[[Path], None]) -> Iterator[Path]:
-    """Create a temporary next to ``path``, in place of that of a killed writer, and remove it on exit.
+    """Yield a temporary file next to ``path``, which replaces that of a killed writer, and remove it on exit.
 
-    A file has one writer at a time: each job holds a lock.
+    A file has one writer at a time, because each job holds a lock.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}{TEMPORARY}")
@@ -304,7 +304,7 @@ def claimed(path: Path, make: Callable[[Path], None]) -> Iterator[Path]:
 
 
 def _remove(path: Path) -> None:
-    """Remove a file or folder, if it is there."""
+    """Remove a file or folder if it exists."""
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -329,14 +329,14 @@ def write_table(path: Path, table: pa.Table, record: Record) -> None:
 def writing_table(
     path: Path, schema: pa.Schema, record: Record, *, split_bytes: bool = False
 ) -> Iterator[pq.ParquetWriter]:
-    """Open a Parquet artefact to write it batch by batch.
+    """Yield a writer of a Parquet artefact, for writing batch by batch.
 
     Args:
         path: The artefact.
         schema: Its columns.
         record: Its record.
-        split_bytes: Compress the first bytes of all numbers of a column together, then the second bytes and so on,
-            which is smaller for numbers that seldom repeat.
+        split_bytes: Whether to compress the first bytes of all numbers of a column together, then the second bytes and
+            so on, which is smaller for numbers that seldom repeat.
     """
     with atomic(path) as temporary:
         with pq.ParquetWriter(
@@ -364,12 +364,12 @@ def write_page(path: Path, text: str, record: Record) -> None:
 
 @contextmanager
 def writing_model_folder(folder: Path, record: Record, labels: Sequence[str] = ()) -> Iterator[Path]:
-    """Yield an empty folder to fill; on success, hash its files, add the checksummed record and put it in place.
+    """Yield an empty folder to fill; on success, add the checksummed record with the files' hashes, and rename it.
 
     Args:
         folder: The folder to write.
         record: Its record, without the hashes of its files.
-        labels: Labels to add to the record's; they may grow while the folder is filled.
+        labels: Labels to add to the record; they may grow while the folder is filled.
     """
     with claimed(folder, Path.mkdir) as temporary:
         yield temporary
@@ -379,7 +379,8 @@ def writing_model_folder(folder: Path, record: Record, labels: Sequence[str] = (
         update = {"files": hashes, "labels": merged_labels(record.labels, labels)}
         _write_record_file(temporary / RECORD_FILE, record.model_copy(update=update))
         for path in files:
-            path.chmod(temporary.stat().st_mode & 0o666)  # safetensors makes them readable for the owner only
+            # The files of safetensors are readable only by their owner.
+            path.chmod(temporary.stat().st_mode & 0o666)
         for path in (*files, temporary / RECORD_FILE, temporary):
             _sync(path)
         put_in_place(temporary, folder)
@@ -420,7 +421,7 @@ def _write_record_file(path: Path, record: Record) -> None:
 
 
 def read_table(path: Path, schema: pa.Schema, columns: list[str] | None = None) -> pa.Table:
-    """Read a Parquet artefact after verifying its checksum and its columns.
+    """Return a Parquet artefact, after verification of its checksum and columns.
 
     Raises:
         DataError: if the file is missing or damaged, or its columns differ from ``schema``.
@@ -431,8 +432,7 @@ def read_table(path: Path, schema: pa.Schema, columns: list[str] | None = None) 
     columns_there = pq.read_schema(path).remove_metadata()
     if not columns_there.equals(schema):
         raise DataError(
-            f"{path}: columns {_describe(columns_there)}; expected {_describe(schema)}. "
-            "Rerun the rule that makes it."
+            f"{path}: columns {_describe(columns_there)}; expected {_describe(schema)}. {how_to_repair(path)}"
         )
     return pq.read_table(path, columns=columns).replace_schema_metadata(None)
 
@@ -442,7 +442,7 @@ def _describe(schema: pa.Schema) -> str:
 
 
 def read_record(path: Path) -> Record | None:
-    """The record inside an artefact; None for a file without one."""
+    """Return the record inside an artefact; None for a file without one."""
     if path.is_dir():
         path /= RECORD_FILE
     if path.name == RECORD_FILE:
@@ -450,7 +450,7 @@ def read_record(path: Path) -> Record | None:
     if path.suffix == ".parquet":
         text = (pq.read_metadata(path).metadata or {}).get(RECORD_KEY.encode())
     else:
-        # The last note: a report may contain figures, each with a record of its own.
+        # The last one: a report may contain figures with records of their own.
         _, mark, note = _tail(path)[1].rpartition(_NOTE_START)
         text = note.rpartition(b" semblance-identity:")[0] if mark else None
     return Record.model_validate(json.loads(text)) if text else None
@@ -461,20 +461,20 @@ def _record_in_file(path: Path) -> Record:
 
 
 def page_text(path: Path) -> bytes:
-    """The text of a page without its record."""
+    """Return the text of a page without its record."""
     return path.read_bytes().rpartition(_NOTE_START)[0]
 
 
 def check_model_folder(folder: Path) -> Record:
-    """Verify the checksum of a model folder's record and the hash of every file it lists.
+    """Return the record of a model folder whose checksum and files' hashes are valid.
 
     Raises:
-        DataError: naming the first file that is missing, changed or not listed.
+        DataError: with the first file that is missing, changed or not listed.
     """
     record_file = folder / RECORD_FILE
     if not record_file.exists():
         raise DataError(
-            f"{folder}: no {RECORD_FILE}; not a finished model folder. {how_to_repair(record_file)}"
+            f"{folder}: no {RECORD_FILE}, so the model folder is unfinished. {how_to_repair(record_file)}"
         )
     verify_checksum(record_file)
     record = _record_in_file(record_file)
@@ -484,7 +484,7 @@ def check_model_folder(folder: Path) -> Record:
 
 
 def folder_faults(folder: Path, record: Record) -> Iterator[tuple[str, FolderFault, str]]:
-    """Files of a folder that are not as its record lists them: each file's name, fault, and the fault in words."""
+    """Yield name and fault, also in words, of each file of a folder that deviates from its record."""
     files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     for name, recorded in record.files.items():
         if name not in files:

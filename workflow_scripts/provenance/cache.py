@@ -1,17 +1,16 @@
-"""The cache of finished work: outputs of jobs and tasks of suites, each under its key.
+"""The cache of finished work: outputs of jobs and of tasks of suites, each under its key.
 
 An entry is a folder, ``<cache>/<two digits>/<key>``, with the files by name and ``entry.json``, a list of their hashes.
 Entries and outputs share their bytes by hard links; on another disk, and on some network disks, they are copies.
-Editing an output in place also edits its hard link, and read-only files are no remedy, because Snakemake does not make
-a read-only output again. So files are hashed before they are used; a damaged entry is deleted, and its work is done
-again.
+Editing an output in place also edits its hard link. Read-only files are no remedy, because Snakemake does not remake a
+read-only output. Therefore files are hashed before they are used; a damaged entry is deleted, and its work is repeated.
 
 Any number of jobs, studies, clones and users may share a cache. An entry appears by one rename, complete; if two jobs
-finish the same key, the first one's entry stays. Entries are renamed before they are deleted, so a job that is
-restoring one either has links to all of its files already, or finds nothing and computes. Only entries by their full
-name are ever deleted. A file of another user is copied: Snakemake sets the times of outputs, which only the owner may.
+finish the same key, the first one's entry stays. Entries are renamed before they are deleted, so a job that restores
+one either has links to all of its files already, or finds nothing and computes. Only paths with the full name of an
+entry are deleted. A file of another user is copied: Snakemake sets the times of outputs, which only the owner may do.
 
-The cache only saves work, so an error of its file system is printed and ends nothing.
+The cache only saves work, so an error of its file system is printed and stops nothing.
 """
 
 import json
@@ -32,29 +31,29 @@ from workflow_scripts.provenance.record import sha256_of
 _GIGABYTE = 10**9
 _LIST = "entry.json"
 _LEFT_BEHIND = re.compile(rf"\.[0-9a-f]{{32}}{re.escape(TEMPORARY)}")
-"""Name of an entry that is being made or deleted, or was when its job was killed (``_aside``)."""
+"""Pattern of the name of an entry that is being made or deleted, or was when its job was killed (``_aside``)."""
 _DAMAGED = (FileNotFoundError, IsADirectoryError, NotADirectoryError, shutil.SpecialFileError)
-"""Errors of an entry with another content than ``put`` writes."""
+"""Exceptions for an entry whose content ``put`` has not written."""
 _ROUNDS = 20
-"""Approximate number of times that the sizes of all entries are added up while an empty cache fills."""
+"""Approximate number of times that the sizes of all entries are added while an empty cache fills."""
 
 
 COMPILERS = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
-"""Variables by which PyTorch's compilers find what they have compiled, and folders of it."""
+"""Environment variables with the folders of PyTorch's compiled code, and the folders' names."""
 
 
 def share_compiled(folder: Path | None) -> None:
-    """Keep what PyTorch compiles for a GPU beside the cache, for later jobs on any node; else each node compiles anew.
+    """Keep code that PyTorch compiles for a GPU next to the cache, for later jobs on any node.
 
-    What lies there is run. So the folder is this user's own, even if others share the cache.
+    Such code is run, so the folder belongs to this user, even if others share the cache.
 
     Args:
-        folder: Of the cache, if there is one.
+        folder: Folder of the cache; None without one.
     """
     if not folder or not Path("/dev/nvidiactl").exists():  # nothing is compiled without a GPU
         return
     own = Path(f"{folder}.compiled-{os.getuid()}").absolute()
-    with suppress(OSError):  # a disk that is full or read-only: compilers use a temporary folder
+    with suppress(OSError):  # on a full or read-only disk, compilers use a temporary folder
         own.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = own.lstat()
         if found.st_uid == os.getuid() and not found.st_mode & 0o022 and not own.is_symlink():
@@ -66,25 +65,25 @@ class Cache(NamedTuple):
     """The cache of a study."""
 
     folder: Path | None
-    """None: nothing is cached."""
+    """Folder of the cache; None: nothing is cached."""
     gigabytes: float
-    """Maximum size."""
+    """Maximum size in GB."""
 
     def entry_folder(self, key: str) -> Path | None:
-        """Return the folder of an entry, whether it exists or not; None without a cache."""
+        """Return the folder of an entry, which need not exist; None without a cache."""
         return self.folder / key[:2] / key if self.folder else None
 
     def restore(self, key: str, files: Mapping[str, Path]) -> bool:
-        """Restore the files and folders of an entry, each by one rename; returns False if there is no intact entry.
+        """Restore the files and folders of an entry, each by one rename, and return whether an intact entry exists.
 
         Args:
-            key: Hash of everything that decides the contents of the files.
-            files: Path of each file or folder, by its name in the entry.
+            key: Hash of everything that determines the contents of the files.
+            files: Paths of files and folders by name in the entry.
         """
         entry = self.entry_folder(key)
         if entry is None:
             return False
-        with _printing_errors(entry, "not read, and its work is done again"), ExitStack() as stack:
+        with _printing_errors(entry, "cannot be read, so its work is repeated"), ExitStack() as stack:
             if not entry.exists():
                 return False
             staged = {name: stack.enter_context(claimed(path, _make_later)) for name, path in files.items()}
@@ -100,13 +99,13 @@ class Cache(NamedTuple):
                 with suppress(OSError):  # another job has deleted the entry, or another user owns it
                     os.utime(entry)
                 return True
-            if entry.exists():  # else another job has deleted it to make room
-                print(f"{entry}: damaged; the entry is deleted, and its work is done again.")  # noqa: T201
+            if entry.exists():  # otherwise another job has deleted it to make room
+                print(f"{entry}: damaged. The entry is deleted, and its work is repeated.")  # noqa: T201
                 _remove(entry)
         return False
 
     def put(self, key: str, files: Mapping[str, Path]) -> None:
-        """Cache files and folders under a key, and make room; an error only loses the entry."""
+        """Cache files and folders under a key, and make room; an error loses only the entry."""
         entry = self.entry_folder(key)
         if entry is None:
             return
@@ -114,14 +113,14 @@ class Cache(NamedTuple):
             if not entry.exists():
                 size = _add(entry, key, files)
                 limit = self.gigabytes * _GIGABYTE
-                draw = int(key[:8], 16) / 16**8  # uniform from 0 to 1, and the same in every run
+                draw = int(key[:8], 16) / 16**8  # uniform from 0 to 1, and the same in each execution
                 if draw < _ROUNDS * size / limit:
                     _make_room(entry.parent.parent, limit)
 
 
 @contextmanager
 def _printing_errors(entry: Path, lost: str) -> Iterator[None]:
-    """Print an error of the file system, such as a full disk or another user's permissions, and go on."""
+    """Print an error of the file system, such as a full disk or missing permissions, and continue."""
     try:
         yield
     except OSError as error:
@@ -129,10 +128,10 @@ def _printing_errors(entry: Path, lost: str) -> Iterator[None]:
 
 
 def _add(entry: Path, key: str, files: Mapping[str, Path]) -> int:
-    """Make an entry, and return its bytes.
+    """Make an entry, and return its size in bytes.
 
     Raises:
-        OSError: if the disk is full, an equal job was faster, or an output is neither a file nor a folder.
+        OSError: if the disk is full, an equal job was faster, or an output is neither file nor folder.
     """
     staged = _aside(entry)
     try:
@@ -149,11 +148,11 @@ def _add(entry: Path, key: str, files: Mapping[str, Path]) -> int:
 
 
 def _make_later(_temporary: Path) -> None:
-    """Make nothing yet: what is claimed is also removed if making it fails halfway."""
+    """Make nothing yet; the claimed name is removed if making the entry fails halfway."""
 
 
 def _read_list(entry: Path) -> bytes:
-    """Contents of ``entry.json``; a pipe in its place would wait for a writer."""
+    """Return the contents of ``entry.json``, which must be a file: a pipe would wait for a writer."""
     file = entry / _LIST
     if not S_ISREG(file.lstat().st_mode):
         raise shutil.SpecialFileError(file)
@@ -161,7 +160,7 @@ def _read_list(entry: Path) -> bytes:
 
 
 def _entry_list(key: str, files: Mapping[str, Path]) -> bytes:
-    """Contents of ``entry.json``: the key, the hashes of all files, and empty folders with an empty hash."""
+    """Return the contents of ``entry.json``: the key, the hashes of all files, and empty folders with an empty hash."""
     hashes = {}
     for name, top in files.items():
         for path in [top, *(top.rglob("*") if top.is_dir() else ())]:
@@ -177,7 +176,7 @@ def _share(source: Path, target: Path) -> None:
     """Make ``target`` a file or folder that shares the bytes of ``source``.
 
     Raises:
-        SpecialFileError: if ``source`` is or contains a link, a pipe or another thing whose bytes cannot be shared.
+        SpecialFileError: if ``source`` is or contains a link, a pipe, or another special file.
     """
     status = source.lstat()
     if S_ISDIR(status.st_mode):
@@ -191,12 +190,12 @@ def _share(source: Path, target: Path) -> None:
         if status.st_uid != os.geteuid():
             raise PermissionError
         target.hardlink_to(source)
-    except OSError:  # another user's file, a file system without hard links, or another disk
+    except OSError:  # a file of another user, a file system without hard links, or another disk
         shutil.copyfile(source, target)
 
 
 def _make_room(folder: Path, limit: float) -> None:
-    """Delete the least recently used entries, and what killed jobs have left of others, until the rest fits."""
+    """Delete the least recently used entries, and remains of killed jobs, until the rest fits."""
     own = [entry for entry in folder.glob("[0-9a-f][0-9a-f]/*") if _is_own(entry)]
     for (_, size), entry in sorted(((_use(entry), entry) for entry in own), reverse=True):
         limit -= size
@@ -205,7 +204,7 @@ def _make_room(folder: Path, limit: float) -> None:
 
 
 def _is_own(entry: Path) -> bool:
-    """Whether a path in the cache is an entry that can be read, or was left of one by a killed job."""
+    """Return whether a path in the cache is a readable entry, or the remains of one after a killed job."""
     if _LEFT_BEHIND.fullmatch(entry.name):
         return True
     with suppress(PermissionError):
@@ -215,14 +214,14 @@ def _is_own(entry: Path) -> bool:
 
 
 def _use(entry: Path) -> tuple[float, int]:
-    """The time of an entry's last use, and its bytes; zeros if it cannot be read, as while another job deletes it."""
+    """Return the time of an entry's last use and its bytes; zeros if another job is deleting it."""
     with suppress(OSError):
         return entry.stat().st_mtime, sum(path.stat().st_size for path in entry.rglob("*"))
     return 0, 0
 
 
 def _remove(entry: Path) -> None:
-    """Delete an entry; it is renamed first, so that other jobs see it whole or not at all."""
+    """Delete an entry, renamed first, so other jobs see it complete or not at all."""
     gone = _aside(entry)
     with suppress(OSError):  # another job was faster
         entry.rename(gone)
@@ -233,5 +232,5 @@ def _remove(entry: Path) -> None:
 
 
 def _aside(entry: Path) -> Path:
-    """A path next to an entry that no other job uses."""
+    """Return a path next to an entry that no other job uses."""
     return entry.with_name(f".{uuid4().hex}{TEMPORARY}")

@@ -1,12 +1,12 @@
-"""The GPUs of a machine without a scheduler, of which each job takes its own.
+"""Reservation of GPUs on a machine without a scheduler: each card has one job at a time.
 
 A lock file per card, in the folder for temporary files, serves all clones and users of the machine. The kernel releases
-it when the process that holds it ends, however that happens. A job on several cards takes all of them at once or none,
-so jobs never wait for one another in a circle, and jobs that see the same cards queue for them, so one that needs
-several is not overtaken for ever.
+the lock however its process ends. A job on several cards locks all of them at once or none, so jobs never wait for each
+other in a circle. Jobs that see the same cards queue for them, so jobs with one card do not overtake one with several
+for ever.
 
-Cards are known by the UUIDs that nvidia-smi lists, and a job finds its own in CUDA_VISIBLE_DEVICES. A scheduler has
-granted cards before the job begins; jobs under one take no locks.
+Cards are identified by nvidia-smi's UUIDs; a job finds its own in CUDA_VISIBLE_DEVICES. A scheduler grants cards before
+the job starts, so jobs under a scheduler take no locks.
 """
 
 import ctypes
@@ -29,25 +29,25 @@ from workflow_scripts.provenance.closure import installed
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 GRANTED = "SEMBLANCE_CARDS_GRANTED"
-"""Set in jobs that Snakemake has submitted to a scheduler (``rules/common.smk``)."""
+"""Environment variable of jobs that Snakemake has submitted to a scheduler (``rules/common.smk``)."""
 _SCHEDULED_BY = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", GRANTED)
 """Environment variables of jobs whose cards a scheduler has granted."""
 _LISTED = re.compile(r"^GPU \d+: .*\(UUID: (\S+)\)|^ +MIG .*\(UUID: +(\S+)\)", re.MULTILINE)
 _LONGEST_SECONDS = 120
-"""After which nvidia-smi is not waited for; without persistence mode, it starts each card first."""
+"""Timeout of nvidia-smi, in seconds; without persistence mode, it starts each card first."""
 _POLL_SECONDS = 0.5
 
 
 def is_scheduled() -> bool:
-    """Whether a scheduler has granted the cards of this process."""
+    """Return whether a scheduler has granted the cards of this process."""
     return any(name in os.environ for name in _SCHEDULED_BY)
 
 
 def visible() -> list[str]:
-    """UUIDs of the cards of this machine that CUDA_VISIBLE_DEVICES lists, in its order; all, if it is not set.
+    """Return the UUIDs of this machine's cards in CUDA_VISIBLE_DEVICES, in its order, or of all if it is not set.
 
-    None, if a scheduler grants them, or if PyTorch is the build without CUDA. A card that is divided (MIG) counts as
-    its parts. Numbers are those of nvidia-smi.
+    The list is empty if a scheduler grants cards, or if PyTorch is the build without CUDA. A divided card (MIG) counts
+    as its parts. Numbers are those of nvidia-smi.
     """
     if is_scheduled() or _is_without_cuda():
         return []
@@ -57,7 +57,7 @@ def visible() -> list[str]:
 
 
 def lack_cuda() -> bool:
-    """Whether this machine has cards that PyTorch cannot use, because it is the build without CUDA."""
+    """Return whether this machine has cards that PyTorch cannot use, because it is the build without CUDA."""
     return _is_without_cuda() and not is_scheduled() and bool(on_machine())
 
 
@@ -66,7 +66,7 @@ def _is_without_cuda() -> bool:
 
 
 def on_machine() -> list[str]:
-    """UUIDs of the cards of this machine, in the order of nvidia-smi; none if it is missing or fails."""
+    """Return the UUIDs of this machine's cards, in the order of nvidia-smi; empty if it is missing or fails."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return []
@@ -86,7 +86,7 @@ def on_machine() -> list[str]:
 
 
 def _chosen(chosen: str, cards: Sequence[str]) -> Iterator[str]:
-    """The cards that a value of CUDA_VISIBLE_DEVICES names; CUDA ignores what follows an unknown name."""
+    """Yield the cards in a value of CUDA_VISIBLE_DEVICES; like CUDA, ignore everything after an unknown name."""
     for name in map(str.strip, chosen.split(",")):
         if name.isdecimal():
             named = cards[int(name) : int(name) + 1]
@@ -98,12 +98,12 @@ def _chosen(chosen: str, cards: Sequence[str]) -> Iterator[str]:
 
 
 def take(number: int) -> None:
-    """Wait until this many cards are free, and hold them until this process ends; it then sees no others.
+    """Wait for free cards, and hold them until this process ends, which then sees no others.
 
     Without cards on this machine, or under a scheduler, nothing happens.
 
     Args:
-        number: 0 for a job that asks for none, which then sees none.
+        number: Number of cards; a job with 0 sees none.
 
     Raises:
         ConfigError: if fewer cards are visible.
@@ -121,7 +121,7 @@ def take(number: int) -> None:
 
 
 def _waited_for(number: int, cards: Sequence[str]) -> list[str]:
-    """Lock this many of the cards, after the processes that have waited for the same ones longer."""
+    """Return locked cards, after the processes that have waited longer for the same ones."""
     queue = _opened(hashlib.sha256(",".join(sorted(cards)).encode()).hexdigest()[:12])
     taken = _locked_of(cards, number) if _locked(queue) else []
     if not taken:
@@ -134,7 +134,7 @@ def _waited_for(number: int, cards: Sequence[str]) -> list[str]:
 
 
 def _locked_of(cards: Sequence[str], number: int) -> list[str]:
-    """Lock this many free cards, or none if there are fewer."""
+    """Return this many newly locked cards, or none if fewer are free."""
     taken: dict[str, int] = {}
     for card in cards:
         lock = _opened(card)
@@ -145,9 +145,9 @@ def _locked_of(cards: Sequence[str], number: int) -> list[str]:
     enough = len(taken) == number
     for lock in taken.values():
         if enough:
-            # Stays open until the process ends, also where it becomes torchrun.
+            # Stays open until the process ends, even if it becomes torchrun.
             os.set_inheritable(lock, True)
-            # Folders for temporary files are cleared of what is a week or more old.
+            # Systems delete old files, of a week or more, from folders for temporary files.
             os.utime(lock)
         else:
             os.close(lock)
@@ -163,21 +163,21 @@ def _locked(lock: int) -> bool:
 
 
 def _opened(name: str) -> int:
-    """Open the lock file of a card, or of the queue for some; all users may lock a file that one of them has made."""
+    """Return the open lock file of a card, or of a queue; all users may lock a file that one of them has made."""
     path = Path(tempfile.gettempdir(), f"semblance-{name}.lock")
-    # Systems refuse O_CREAT for a file that is there and belongs to another user (fs.protected_regular).
+    # Systems refuse O_CREAT for an existing file of another user (fs.protected_regular).
     with suppress(FileExistsError):
         made = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL)
-        # Whatever the umask: everybody may renew the date.
+        # All users may renew the date, whatever the umask.
         os.fchmod(made, 0o666)
         os.close(made)
     return os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
 
 
 _SIGNAL_OF_PARENTS_DEATH = 1
-"""PR_SET_PDEATHSIG of Linux."""
+"""Linux's PR_SET_PDEATHSIG."""
 
 
 def end_with_parent() -> None:
-    """Let the kernel kill this process when the one that has started it ends: torchrun, which holds the cards."""
+    """Let the kernel kill this process when its parent, torchrun, which holds the cards, ends."""
     ctypes.CDLL(None).prctl(_SIGNAL_OF_PARENTS_DEATH, signal.SIGKILL)

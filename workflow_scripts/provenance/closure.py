@@ -1,16 +1,15 @@
-"""Which files and packages a module's behaviour depends on, read from its import statements.
+"""The files and packages on which a module's behaviour depends, found by its import statements.
 
-A job runs again if the *meaning* of these files changes: the syntax tree that Python runs, without docstrings and
+A job reruns if the *meaning* of these files changes: the syntax tree that Python runs, without docstrings and
 positions. Comments, docstrings, blank lines and formatting do not change it.
 
-All jobs share the modules of ``settings``, and ``columns``. Only the definitions that a job's code names are part of
-its code, and of a class its defaults and methods. Types, ranges and descriptions of fields decide which settings are
-refused, and the settings are part of the key. If a key chooses one of several classes, the job names that class.
+All jobs share the modules of ``settings``, and ``columns``. Only the definitions that a job's code uses are part of its
+code, and only the defaults and methods of a class. Types, ranges and descriptions of fields can only refuse settings,
+and the settings are part of the key. If a key selects one of several classes, the job lists this class.
 
-Eight modules decide nothing (``UNKEYED``): error messages, the cache, the card of a job, its command line, its key, its
-lock, the rows by which a training is followed, and this one.
-They can stop a job or describe it, but cannot change its result: they import no package that holds or processes data,
-which a test checks.
+Eight modules affect no result (``UNKEYED``): error messages, the cache, the card of a job, its command line, its key,
+its lock, the rows by which a training is followed, and this one. They can stop or describe a job, but cannot change
+its result: they import no package that stores or processes data, which a test checks.
 """
 
 import ast
@@ -32,15 +31,15 @@ UNKEYED = (
     *(f"provenance/{name}.py" for name in ("cache", "cards", "closure", "job", "key", "running")),
     "training/following.py",
 )
-"""Files below this package that decide no result."""
+"""Files below this package that affect no result."""
 UNKEYED_FILES = tuple(f"{PACKAGE.name}/{file}" for file in UNKEYED)
-"""The same, relative to the repository's root."""
+"""These files, relative to the repository's root."""
 SETTINGS = f"{PACKAGE.name}/settings/"
 COLUMNS = f"{PACKAGE.name}/columns.py"
 BY_DEFINITION = (SETTINGS, COLUMNS)
-"""Modules of which only the named definitions count, relative to the repository's root."""
+"""Modules of which only used definitions count, relative to the repository's root."""
 REFUSING = ("conflicts", "misfits", "unchunkable", "origin_findings", "encoder_findings")
-"""Methods of settings that refuse some, and change no result."""
+"""Methods of settings that can only refuse values, and change no result."""
 
 UNKEYED_PACKAGES = {
     "httpx2",
@@ -54,8 +53,8 @@ UNKEYED_PACKAGES = {
     "threadpoolctl",
     "tqdm",
 }
-"""Distributions that decide no number: they fetch bytes whose hash is checked, retry, start threads, check types or
-show progress. Every other imported distribution is assumed to matter."""
+"""Distributions that change no number: they download bytes with checked hashes, retry, start threads, check types or
+show progress. All other imported distributions are assumed to matter."""
 COMPUTES_WITH = {
     "adjustText": ("matplotlib", "numpy", "scipy"),
     "datasets": ("pyarrow",),
@@ -67,37 +66,38 @@ COMPUTES_WITH = {
     "sentence-transformers": ("torch", "transformers"),
     "transformers": ("numpy", "safetensors", "tokenizers"),
 }
-"""Distributions that others compute with, though the code may import them nowhere."""
+"""Distributions with which others compute, even if the code does not import them."""
 
 
 class Source(NamedTuple):
     """A parsed source."""
 
     meaning: str
-    """Hash of what Python runs."""
+    """Hash of the syntax tree that Python runs."""
     imports: list[str]
-    """Names that it imports, with a dot before those of its own package."""
+    """Imported names, with a dot before those of this package."""
     definitions: dict[str, tuple[str, list[str]]]
-    """Of a module that counts by definition: the meaning of each, and the names that it uses."""
+    """For a module that counts by definition: the meaning of each definition, and the names that it uses."""
 
 
 class ParsedSources:
-    """Sources by the hash of their bytes.
+    """Parsed sources by the hash of their bytes.
 
-    Parsing is nine tenths of finding a closure, so ``graph.code_lists`` keeps what is parsed from process to process.
+    Parsing takes nine tenths of the time of a closure, so ``graph.code_lists`` passes parsed sources to later
+    processes.
     """
 
     def __init__(self) -> None:
         self._by_hash: dict[str, Source] = {}
         self.has_new = False
-        """Whether a source was parsed that the last note does not have."""
+        """Whether a source was parsed that is not in the last note."""
 
     def recall(self, note: Mapping[str, Any]) -> None:
-        """Take over what another process has noted."""
+        """Load the note of another process."""
         self._by_hash |= {sha256: Source(*values) for sha256, values in note.items()}
 
     def note(self) -> dict[str, Source]:
-        """Return everything that is parsed, for the note."""
+        """Return all parsed sources, for the note."""
         self.has_new = False
         return self._by_hash
 
@@ -108,18 +108,18 @@ class ParsedSources:
             tree = ast.parse(source)
             imports = sorted(_imports(tree, path))
             by_definition = path.relative_to(ROOT).as_posix().startswith(BY_DEFINITION)
-            definitions = _definitions(ast.parse(source)) if by_definition else {}  # which it changes
+            definitions = _definitions(ast.parse(source)) if by_definition else {}  # changes the tree
             self._by_hash[sha256] = Source(_tree_meaning(tree), imports, definitions)
             self.has_new = True
         return self._by_hash[sha256]
 
 
 SOURCES = ParsedSources()
-"""Of this process."""
+"""Parsed sources of this process."""
 
 
 def code_files(*modules: str) -> list[str]:
-    """List the files of ``modules`` and of every project module they import, directly or through others.
+    """Return the files of ``modules`` and of all project modules that they import, directly or through others.
 
     Args:
         modules: Dotted names below this package, such as ``jobs.train_encoder`` or ``methods.simcse``.
@@ -128,16 +128,15 @@ def code_files(*modules: str) -> list[str]:
         Paths relative to the repository's root, sorted.
 
     Raises:
-        ConfigError: if there is no file for one of ``modules``; an empty closure would hide every edit.
+        ConfigError: if one of ``modules`` has no file; an empty closure would hide all edits.
     """
     return [os.path.relpath(path, ROOT) for path in _closure(modules)]
 
 
 def meanings(*modules: str) -> dict[str, str]:
-    """Map each file of the closure of ``modules`` that can decide a result to the hash of its meaning.
+    """Return the hash of the meaning of each file in the closure of ``modules`` that can affect a result.
 
-    Of settings and columns there is an entry for each definition that is named, directly or through others:
-    ``file:name``.
+    Settings and columns have an entry for each definition that is used, directly or through others: ``file:name``.
     """
     files = code_files(*modules)
     keyed = [file for file in files if file not in UNKEYED_FILES and not file.startswith(BY_DEFINITION)]
@@ -147,7 +146,7 @@ def meanings(*modules: str) -> dict[str, str]:
 
 
 def _definition_meanings(names: set[str]) -> dict[str, str]:
-    """Meanings of the definitions (``BY_DEFINITION``) among some dotted names, and of all definitions that they use."""
+    """Return the meanings of the definitions (``BY_DEFINITION``) in some dotted names, and of those that they use."""
     found: dict[str, str] = {}
     pending = [unit for name in names for unit in _units(name)]
     while pending:
@@ -162,7 +161,7 @@ def _definition_meanings(names: set[str]) -> dict[str, str]:
 
 @cache
 def _units(name: str) -> tuple[str, ...]:
-    """The definition (``BY_DEFINITION``) with a dotted name, or all of a module; empty for other names."""
+    """Return the definition (``BY_DEFINITION``) of a dotted name, or all of a module; empty for other names."""
     module, _, own = name.replace(".", "/").rpartition("/")
     for file, names in ((f"{module}/{own}.py", None), (f"{module}.py", own)):
         if file.startswith(BY_DEFINITION) and (ROOT / file).exists():
@@ -171,7 +170,7 @@ def _units(name: str) -> tuple[str, ...]:
 
 
 def packages(*modules: str) -> dict[str, str]:
-    """Map each installed distribution behind the closure of ``modules`` that can change a number to its version."""
+    """Return the version of each distribution in the closure of ``modules`` that can change a number."""
     roots = {name.split(".")[0] for path in _closure(modules) for name in _imported_names(path)}
     third_party = roots - sys.stdlib_module_names - {PACKAGE.name, "__future__"}
     found = {owner for root in third_party for owner in _distributions().get(root, ())}
@@ -181,7 +180,7 @@ def packages(*modules: str) -> dict[str, str]:
 
 
 def installed(name: str) -> str:
-    """The version of a package on this machine."""
+    """Return the version of a package on this machine."""
     try:
         return version(name)
     except PackageNotFoundError:
@@ -189,25 +188,26 @@ def installed(name: str) -> str:
 
 
 def check_packages(versions: Mapping[str, str]) -> None:
-    """Check that the packages of a job's key are installed here in the same versions.
+    """Raise DataError unless the packages of a job's key are installed here in the same versions.
 
     Raises:
-        DataError: naming the first package whose version differs.
+        DataError: with the first package whose version differs.
     """
     for name, planned in versions.items():
         if (here := installed(name)) != planned:
             raise DataError(
-                f"{name}: {here} where this job runs, {planned} where it was planned. Install the same version."
+                f"{name}: this job runs with {here}, but was planned with {planned}. Install the same "
+                "version."
             )
 
 
 def check_code(meaning: Mapping[str, str]) -> None:
-    """Check that a job's code has the planned syntax trees now.
+    """Raise DataError unless a job's code still has the planned syntax trees.
 
-    A job does this before it loads the code and again before it writes anything, since files may be edited meanwhile.
+    A job checks this before it loads the code and again before it writes anything, since files may be edited meanwhile.
 
     Raises:
-        DataError: naming the first file that was edited, added or removed; edited comments do not count.
+        DataError: with the first file that was edited, added or removed; edited comments do not count.
     """
     for file, planned in meaning.items():
         path = ROOT / file.partition(":")[0]
@@ -218,7 +218,7 @@ def check_code(meaning: Mapping[str, str]) -> None:
 
 
 def meaning_in(source: bytes, file: str) -> str | None:
-    """Meaning of a file or of a definition in it, if ``source`` is its text; None without such a definition."""
+    """Return the meaning of a file with the text ``source``, or of a definition in it; None without the definition."""
     path, _, name = file.partition(":")
     parsed = SOURCES.parse(source, ROOT / path)
     if not name:
@@ -227,7 +227,7 @@ def meaning_in(source: bytes, file: str) -> str | None:
 
 
 def _tree_meaning(tree: ast.AST) -> str:
-    """Hash what Python runs: a syntax tree without positions, docstrings and other bare strings."""
+    """Return the hash of a syntax tree without positions, docstrings and other bare strings."""
     for node in ast.walk(tree):
         for name, block in ast.iter_fields(node):
             # The body of a lambda is an expression.
@@ -245,7 +245,7 @@ def _is_bare_string(statement: ast.stmt) -> bool:
 
 
 def _definitions(tree: ast.Module) -> dict[str, tuple[str, list[str]]]:
-    """Definitions in a module, each with the hash of its syntax tree and the names that it uses."""
+    """Return the definitions in a module, each with the hash of its syntax tree and the names that it uses."""
     named = {
         alias.asname or alias.name: f"{node.module}.{alias.name}"
         for node in tree.body
@@ -268,7 +268,7 @@ def _definitions(tree: ast.Module) -> dict[str, tuple[str, list[str]]]:
 
 
 def _decides_nothing(statement: ast.stmt) -> bool:
-    """Return whether a statement of a class only refuses values, or is a field that no job is passed."""
+    """Return whether a statement of a class only refuses values, or is a field that no job receives."""
     if isinstance(statement, ast.AnnAssign) and isinstance(statement.value, ast.Call):
         return any(keyword.arg == "exclude" for keyword in statement.value.keywords)
     return isinstance(statement, ast.FunctionDef) and statement.name in REFUSING
@@ -285,20 +285,20 @@ def _defined_by(statement: ast.stmt) -> list[str]:
 
 
 class _Behaviour(ast.NodeTransformer):
-    """Reduce a class of settings to defaults and methods, without types, ranges and descriptions."""
+    """A transformer that reduces a class of settings to defaults and methods: no types, ranges or descriptions."""
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
-        """Reduce a field to its default."""
+        """Return a field reduced to its default."""
         return ast.Assign([node.target], self.visit(node.value or ast.Constant(None)))
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Keep the default of a ``Field``."""
+        """Return a ``Field`` reduced to its default."""
         if isinstance(node.func, ast.Name) and node.func.id == "Field":
             node.keywords = [one for one in node.keywords if one.arg in ("default", "default_factory")]
         return self.generic_visit(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
-        """Drop types with descriptions or alternatives."""
+        """Return a type without descriptions and alternatives."""
         is_type = isinstance(node.value, ast.Name) and node.value.id in ("Annotated", "Literal")
         return ast.Constant(None) if is_type else self.generic_visit(node)
 
@@ -310,7 +310,7 @@ def _read(path: Path) -> Source:
 
 
 _distributions = cache(packages_distributions)
-_version = cache(version)  # which reads the distribution's metadata every time
+_version = cache(version)  # version() reads the distribution's metadata each time
 
 
 @cache
@@ -332,13 +332,13 @@ def _module_files(module: str) -> list[Path]:
     own = {stem.with_suffix(".py"), stem / "__init__.py"}
     if own.isdisjoint(files) and not _units(f"{PACKAGE.name}.{module}"):
         file = os.path.relpath(stem.with_suffix(".py"), ROOT)
-        raise ConfigError(f"{module}: no file {file}. Correct the name of the rule, method or reader.")
+        raise ConfigError(f"{module}: no file {file}. Check the name of the rule, method or reader.")
     return files
 
 
 @cache
 def _files(name: str) -> tuple[Path, ...]:
-    """Files that importing ``name`` runs: its packages' __init__.py and the module itself."""
+    """Return the files that an import of ``name`` runs: its packages' __init__.py and the module itself."""
     package, _, _module = name.rpartition(".")
     stem = ROOT.joinpath(*name.split("."))
     own = tuple(file for file in (stem / "__init__.py", stem.with_suffix(".py")) if file.exists())
@@ -347,7 +347,7 @@ def _files(name: str) -> tuple[Path, ...]:
 
 @cache
 def _imported_names(path: Path) -> frozenset[str]:
-    """Dotted names that the module at ``path`` imports."""
+    """Return the dotted names that the module at ``path`` imports."""
     package = ".".join(path.relative_to(ROOT).parent.parts)
     return frozenset(f"{package}{name}" if name.startswith(".") else name for name in _read(path).imports)
 

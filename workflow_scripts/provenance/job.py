@@ -1,8 +1,8 @@
-"""A job with everything its rule passes to it: settings, code, packages, wildcards, inputs and outputs.
+"""A job, with everything that its rule passes: settings, code, packages, wildcards, inputs and outputs.
 
 The call of a job is JSON (``graph.job_specs``). ``settings`` is the slice of the configuration that the job reads,
-``packages`` has versions, and ``files`` has ``wildcards``, ``inputs`` and ``outputs`` by role, and ``operational``, the
-settings that decide no result. The value of an input is the path of a file, or a list of paths.
+``packages`` contains versions, and ``files`` contains ``wildcards``, ``inputs`` and ``outputs`` by role, and
+``operational``, the settings that change no result. The value of an input is the path of a file, or a list of paths.
 """
 
 import hashlib
@@ -35,72 +35,72 @@ from workflow_scripts.provenance.running import acquire_lock, beside, own_log
 from workflow_scripts.settings.workplace import Workplace
 
 TIMINGS = ("times",)
-"""Roles of outputs with times, which are not artefacts because they differ from run to run."""
+"""Roles of outputs with times, which are no artefacts because they differ between executions."""
 
 
 class Job(NamedTuple):
-    """Everything that a rule passes to its function."""
+    """A job: everything that a rule passes to its function."""
 
     start: Record
-    """The record of its artefacts before the job begins."""
+    """Record of the job's artefacts before it starts."""
     input_files: Mapping[str, list[Path]]
-    """Paths by role, in the order of the rule."""
+    """Paths of outputs by role, in the order of the rule."""
     outputs: dict[str, Path]
     operational: dict[str, Any]
-    """Settings that decide no result (``config.OPERATIONAL``), and are not in the key."""
+    """Settings that change no result (``settings.base.OPERATIONAL``) and are not in the key."""
     workplace: Workplace
-    """Where it finds finished work, answers and local data."""
+    """Places of finished work, answers and local data."""
     failed: dict[str, str]
-    """Parts that failed, with reasons; if there are any, the outputs are not cached."""
+    """Failed parts, with reasons; if any part failed, the outputs are not cached."""
     cached: bool = True
-    """Whether its outputs are taken from the cache, and put there."""
+    """Whether the outputs are restored from the cache, and cached."""
     portable: bool = False
-    """Whether other studies use its cached outputs too, because they depend on no path."""
+    """Whether other studies can use the cached outputs, because they depend on no path."""
 
     @property
     def rule(self) -> str:
-        """Name of the rule."""
+        """Return the name of the rule."""
         return self.start.rule
 
     @property
     def key(self) -> str:
-        """Hash of everything that decides the job's result (``provenance.key``)."""
+        """Return the hash of everything that determines the job's result (``provenance.key``)."""
         return self.start.key
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The slice of the configuration that it reads."""
+        """Return the slice of the configuration that the job reads."""
         return self.start.settings
 
     @property
     def wildcards(self) -> dict[str, str]:
-        """Values that distinguish the job from others of its rule."""
+        """Return the values that distinguish the job from others of its rule."""
         return self.start.wildcards
 
     @property
     def artefacts(self) -> list[Path]:
-        """Outputs that contain a record; a model folder stands for its files."""
+        """Return the outputs that contain a record; a model folder stands for its files."""
         return [path for role, path in self._outputs.items() if role not in TIMINGS]
 
     @property
     def _outputs(self) -> dict[str, Path]:
-        """Files and model folders that the job writes, by role."""
+        """Return the files and model folders that the job writes, by role."""
         return {
             role: path.parent if path.name == RECORD_FILE else path for role, path in self.outputs.items()
         }
 
     @property
     def cache(self) -> Cache:
-        """The cache of finished work."""
+        """Return the cache of finished work."""
         return Cache(self.workplace.cache, self.workplace.cache_gigabytes)
 
     @property
     def log(self) -> Path | None:
-        """The file that standard output is directed to by the job's rule; None for a job that was started by hand."""
+        """Return the log, to which the rule redirects standard output; None for a job that was started by hand."""
         return own_log()
 
     def restore(self) -> bool:
-        """Restore the outputs of an earlier job with the same key; returns False if they are not cached."""
+        """Restore the outputs of an earlier job with the same key, and return whether they were cached."""
         if not self.cached or not self.cache.restore(self.cache_key, self._outputs):
             return False
         if self.portable:
@@ -115,24 +115,24 @@ class Job(NamedTuple):
         return True
 
     def keep(self) -> None:
-        """Cache all outputs, unless a part of the job failed."""
+        """Cache all outputs unless a part of the job failed."""
         if self.cached and not self.failed:
             self.cache.put(self.cache_key, self._outputs)
 
     @property
     def cache_key(self) -> str:
-        """Hash that names its outputs in the cache: its key without paths, and, unless it is portable, all paths."""
+        """Return the key of the outputs in the cache: the job's key without paths and, unless portable, all paths."""
         return cache_key(self.start, portable=self.portable)
 
     def record(
         self, *, foreign: Mapping[str, Input] | None = None, labels: Sequence[Label | str | None] = ()
     ) -> Record:
-        """The record of every artefact this job writes.
+        """Return the record of all artefacts that this job writes.
 
         Args:
-            foreign: Role to a source from outside the pipeline (a package's file, a Hub revision).
-            labels: Substitutions made by this job itself, as texts, and gaps; None and empty texts are skipped. Labels
-                of inputs are inherited.
+            foreign: External source by role (a package's file, a Hub revision).
+            labels: Substitutions of this job itself, as texts, and gaps; None and empty texts are skipped. Labels of
+                inputs are inherited.
         """
         more = {
             "inputs": self.start.inputs | dict(foreign or {}),
@@ -142,7 +142,7 @@ class Job(NamedTuple):
         return self.start.model_copy(update=more)
 
     def read(self, role: str, schema: Any, names: list[str] | None = None) -> Any:
-        """The table of an input, verified (``artefacts.read_table``): all columns of ``schema``, or those named."""
+        """Return the verified table of an input (``artefacts.read_table``), with all columns of ``schema`` or some."""
         return read_table(self.input(role), schema, names)
 
     def write(
@@ -152,7 +152,7 @@ class Job(NamedTuple):
         foreign: Mapping[str, Input] | None = None,
         labels: Sequence[Label | str | None] = (),
     ) -> None:
-        """Write tables by the roles of their outputs, all with the record of this job."""
+        """Write tables by the role of their output, with the record of this job."""
         record = self.record(foreign=foreign, labels=labels)
         for role, table in tables.items():
             write_table(self.outputs[role], table, record)
@@ -163,12 +163,12 @@ class Job(NamedTuple):
         return path
 
     def inputs(self, role: str) -> list[Path]:
-        """Return all files of an input role, in the order of the rule; none if the job has no such role."""
+        """Return all files of an input role, in the order of the rule; empty if the job has no such role."""
         return self.input_files.get(role, [])
 
 
 def paths_by_role(roles: Mapping[str, str | Sequence[str]]) -> dict[str, Path | list[Path]]:
-    """Return the input files of a call by role; a role without files is left out."""
+    """Return the input files of a call by role, without roles that have no files."""
     return {
         role: Path(paths) if isinstance(paths, str) else [Path(path) for path in dict.fromkeys(paths)]
         for role, paths in roles.items()
@@ -177,11 +177,11 @@ def paths_by_role(roles: Mapping[str, str | Sequence[str]]) -> dict[str, Path | 
 
 
 def begin(rule: str, call: Mapping[str, Any]) -> Job:
-    """Lock the job of a call, check its code, packages and inputs, and return it.
+    """Return the job of a call, locked, with checked code, packages and inputs.
 
     Raises:
-        DataError: if the same job is running already, an input is missing, damaged or written for another path, or code
-            or packages differ from those the job was planned with.
+        DataError: if the same job is already running, if an input is missing, damaged or written for another path, or
+            if code or packages differ from the planned ones.
     """
     acquire_lock()
     files = call["files"]
@@ -206,15 +206,15 @@ def begin(rule: str, call: Mapping[str, Any]) -> Job:
 
 
 def check_loaded(files: Iterable[str]) -> None:
-    """Check that all loaded modules of this package are among ``files``, or decide nothing.
+    """Assert that all loaded modules of this package are in ``files``, or affect no result.
 
-    Another one is a bug: the graph has forgotten a module that is imported by name.
+    Any other module is a bug: the graph has forgotten a module that is imported by name.
     """
     own = (module.__file__ for name, module in sys.modules.items() if name.startswith(f"{PACKAGE.name}."))
     loaded = {Path(str(file)).relative_to(ROOT).as_posix() for file in own}
     unplanned = loaded - {*files, *UNKEYED_FILES, COLUMNS}
     forgotten = sorted(file for file in unplanned if not file.startswith(SETTINGS))
-    assert not forgotten, f"{forgotten[0]}: loaded, but not among the code that the job was planned with"
+    assert not forgotten, f"{forgotten[0]}: loaded, but not in the planned code of the job"
 
 
 def cache_key(record: Record, *, portable: bool) -> str:

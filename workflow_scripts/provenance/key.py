@@ -1,7 +1,6 @@
-"""The key of a job: one hash of everything that decides its result, known before the job begins.
+"""The key of a job: one hash of everything that determines its result, known before the job starts.
 
-Two jobs with the same key make the same files. Checkpoints, the cache, ``stale`` and ``verify`` compare this key and
-nothing else.
+Two jobs with the same key make the same files. Checkpoints, the cache, ``stale`` and ``verify`` compare only this key.
 """
 
 import hashlib
@@ -10,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-_LARGEST_EXACT = 2**53  # larger whole numbers may have the same float
+_LARGEST_EXACT = 2**53  # larger whole numbers may share a float
 
 
 def job_key(
@@ -22,15 +21,14 @@ def job_key(
     meaning: Mapping[str, str],
     packages: Mapping[str, str],
 ) -> str:
-    """Hash everything that decides a job's result; 64 hexadecimal digits.
+    """Return the hash of everything that determines a job's result, as 64 hexadecimal digits.
 
     Args:
         rule: Name of the rule.
         wildcards: Values that distinguish the job from others of its rule.
-        settings: The slice of the configuration that it reads.
-        inputs: Role to the identity of its file (``artefacts.identity``), or path to identity for each of the files
-            of a role that may have several; the order of these counts.
-        meaning: File to the hash of its syntax tree, for each file of the job's code (``closure.meanings``).
+        settings: The slice of the configuration that the job reads.
+        inputs: Identities (``artefacts.identity``) by role or, if a role may have several files, by path in order.
+        meaning: Hashes of the syntax trees of the job's code by file (``closure.meanings``).
         packages: Versions of the packages that can change a number (``closure.packages``).
     """
     decides = {
@@ -59,7 +57,7 @@ def is_key(text: str) -> bool:
 
 
 def canonical(value: Any) -> Any:
-    """Settings in one form for equal settings: floats without a fraction become integers, so 0.0 is 0."""
+    """Return settings in the form that equal settings share: floats without a fraction become integers (0.0 is 0)."""
     match value:
         case Mapping():
             return {key: canonical(item) for key, item in value.items()}

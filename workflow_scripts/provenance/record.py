@@ -1,8 +1,8 @@
-"""The record inside every artefact: the rule, settings, code, data and packages that made it.
+"""The record inside each artefact: the rule, settings, code, data and packages that made it.
 
-Nothing in a record depends on time or the order of dictionaries, so the same inputs, settings and code give the same
-bytes at the same commit on the same machine. Inputs are identified by their contents (``artefacts.identity``), because
-a job that reads the same contents has the same result, no matter how they were made.
+A record does not depend on time or the order of dictionaries, so the same inputs, settings and code give the same bytes
+at the same commit on the same machine. Inputs are identified by their contents (``artefacts.identity``), because a job
+that reads the same contents has the same result, no matter how they were made.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ _OUTSIDE = ("package:", "hub:", "local:", "translator:", "llm:")
 
 
 def is_outside(path: str) -> bool:
-    """Whether a path in a record names a source outside the pipeline, rather than a file below the root."""
+    """Return whether a path in a record is that of an external source, and not of a file below the root."""
     return path.startswith(_OUTSIDE)
 
 
@@ -34,18 +34,18 @@ class Input(Settings):
     """A file that a job read."""
 
     path: str = Field(
-        description="Path relative to the working directory, or package:, hub: or local: and a name."
+        description="Path relative to the working directory, or package:, hub: or local: with a name."
     )
     sha256: str = Field(
         description="Hash of an artefact's contents and labels, or of the bytes of any other file."
     )
 
 
-_GAP = "gap: "  # what a gap begins with where labels are texts
+_GAP = "gap: "  # prefix of gaps in labels that are texts
 
 
 class Label(Settings):
-    """A caveat of a number: something stands in for what a paper used, or is missing."""
+    """A caveat of a number: something replaces what a paper used, or is missing."""
 
     kind: Literal["substitution", "gap"]
     text: str
@@ -53,14 +53,14 @@ class Label(Settings):
     @model_validator(mode="before")
     @classmethod
     def _read_text(cls, given: Any) -> Any:
-        """Read a label as a text, which tables and older records have."""
+        """Return a label read from a text, the form in tables and older records."""
         if not isinstance(given, str):
             return given
         text = given.removeprefix(_GAP)
         return {"kind": "substitution" if text == given else "gap", "text": text}
 
     def __str__(self) -> str:
-        """The label as a text, by which labels are sorted."""
+        """Return the label as a text, by which labels are sorted."""
         return f"{_GAP}{self.text}" if self.kind == "gap" else self.text
 
 
@@ -84,19 +84,19 @@ T = TypeVar("T", Path, Input)
 
 
 def as_list(given: T | list[T]) -> list[T]:
-    """Return the files of a role as a list, which they are if the role may have several."""
+    """Return the files of a role as a list; a role with at most one has no list."""
     return given if isinstance(given, list) else [given]
 
 
 class Origin(Settings):
     """The machine and commit at which an artefact was made.
 
-    They do not decide the result, so they are not part of a file's identity or of a job's key: a job at another commit,
-    or on another machine, writes files of the same identity, and the jobs that read them are not run again.
+    They do not affect the result, so they are not part of a file's identity or of a job's key: a job at another commit,
+    or on another machine, writes files of the same identity, and the jobs that read them do not rerun.
     """
 
     commit: str | None = Field(description="Git commit; None outside a repository.")
-    dirty: bool = Field(description="Whether files of code differed from the commit, or were not in it.")
+    dirty: bool = Field(description="Whether files of code differed from the commit or were not in it.")
     python: str
     processor: str
     capability: str = Field(description="Instruction set that PyTorch uses; empty if PyTorch was not loaded.")
@@ -106,30 +106,30 @@ class Origin(Settings):
 
 
 class Record(Settings):
-    """A description of an artefact's making."""
+    """The record of an artefact: everything from which it was made."""
 
     rule: str
-    key: str = Field(description="Hash of everything that decides the job's result (provenance.key).")
+    key: str = Field(description="Hash of everything that determines the job's result (provenance.key).")
     wildcards: dict[str, str]
     settings: dict[str, Any] = Field(description="The slice of the configuration that the rule read.")
     inputs: dict[str, Input | list[Input]] = Field(
-        description="The input of each role, or a list if the role may have several, in the order of the job's call."
+        description="Input by role, or a list for a role that may have several, in the order of the job's call."
     )
-    outputs: list[str] = Field(description="All artefacts of the job, so that a missing one is noticed.")
+    outputs: list[str] = Field(description="All artefacts of the job, by which a missing one is noticed.")
     meaning: dict[str, str] = Field(
-        description="Hash of the syntax tree of each project file that the job imports and that can decide a result."
+        description="Hash of the syntax tree of each imported project file that can affect a result."
     )
     packages: dict[str, str] = Field(
         description="Versions of the imported packages that can change a number."
     )
     labels: list[Label] = Field(description="Substitutions and gaps of the job and of its inputs.")
     files: dict[str, str] = Field(default={}, description="sha256 of the other files of a folder.")
-    origin: Origin = Field(description="Machine and commit of the job, which decide nothing.")
+    origin: Origin = Field(description="Machine and commit of the job, which do not affect its result.")
 
     @field_validator("inputs", mode="before")
     @classmethod
     def _collect(cls, inputs: Any) -> Any:
-        """Collect the inputs of a role with several: older records have each under its role, a slash and its path."""
+        """Return inputs by role; older records have each of several inputs under its role, a slash and its path."""
         by_role: dict[str, Any] = {}
         for name, given in inputs.items():
             path = given.get("path") if isinstance(given, dict) else None
@@ -141,7 +141,7 @@ class Record(Settings):
 
     @property
     def inner(self) -> dict[str, Input | list[Input]]:
-        """The inputs that are files of the pipeline, by role."""
+        """Return the inputs that are files of the pipeline, by role."""
         return {
             role: given
             for role, given in self.inputs.items()
@@ -150,17 +150,17 @@ class Record(Settings):
 
     @property
     def inner_files(self) -> list[Input]:
-        """The inputs that are files of the pipeline."""
+        """Return the inputs that are files of the pipeline."""
         return [file for given in self.inner.values() for file in as_list(given)]
 
     @property
     def sources(self) -> list[Input]:
-        """The inputs from outside the pipeline."""
+        """Return the external inputs."""
         return [file for _, file in self.listed_inputs() if is_outside(file.path)]
 
     @property
     def identities(self) -> dict[str, str | dict[str, str]]:
-        """The hash of the input of each role, or the hashes by path if the role may have several."""
+        """Return the hash of each role's input, or hashes by path for a role that may have several."""
         return {
             role: {file.path: file.sha256 for file in given} if isinstance(given, list) else given.sha256
             for role, given in self.inner.items()
@@ -177,11 +177,11 @@ class Record(Settings):
             yield from ((role, file) for file in as_list(given))
 
     def recomputed_key(self) -> str:
-        """The key of the record's job, computed again; it differs from the key in a record that was altered."""
+        """Return the recomputed key of the record's job, which differs from the key in an altered record."""
         return self.key_with(self.identities)
 
     def key_with(self, inputs: Mapping[str, str | Mapping[str, str]]) -> str:
-        """The key of the record's job, computed again with these identities of inputs, by role."""
+        """Return the key of the record's job, recomputed with other identities of inputs, by role."""
         return job_key(
             self.rule,
             wildcards=self.wildcards,
@@ -192,22 +192,22 @@ class Record(Settings):
         )
 
     def to_json(self) -> str:
-        """Write the record as JSON; equal records give equal text."""
+        """Return the record as JSON; equal records give equal text."""
         content = self.model_dump()
-        inputs = content.pop("inputs")  # keeps its order, which counts
+        inputs = content.pop("inputs")  # their order counts, so it is kept
         return json.dumps(json.loads(json.dumps(content, sort_keys=True)) | {"inputs": inputs})
 
 
 def sha256_of(path: Path) -> str:
-    """Hash a file's bytes."""
+    """Return the sha256 of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def current_origin() -> Origin:
-    """The origin of artefacts that this process makes."""
+    """Return the origin of this process's artefacts."""
     commit, dirty = git_state()
-    torch = sys.modules.get("torch")  # not imported: a job without it has not computed with it
+    torch = sys.modules.get("torch")  # not imported here: a job that has not loaded it has not used it
     libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
     kernels = {
         f"{blas['internal_api']} {blas['version']} {blas.get('architecture', '')}" for blas in libraries
@@ -227,7 +227,7 @@ def current_origin() -> Origin:
 
 @cache
 def processor() -> str:
-    """The processor's name from /proc/cpuinfo, or else its architecture."""
+    """Return the processor's name from /proc/cpuinfo or, failing that, its architecture."""
     information = Path("/proc/cpuinfo")
     lines = information.read_text("utf-8").splitlines() if information.exists() else []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
@@ -235,12 +235,12 @@ def processor() -> str:
 
 
 _CODE = ("Snakefile", "rules", "workflow_scripts")
-"""Paths of code; settings are not among them, because each record contains its own."""
+"""Paths of code, without configuration, because each record contains its settings."""
 
 
 @cache
 def git_state() -> tuple[str | None, bool]:
-    """The current commit, and whether files of code differ from it or are not in it; (None, False) without git."""
+    """Return the current commit, and whether code differs from it or is not in it; (None, False) without git."""
     commit = _git("rev-parse", "HEAD")
     return commit, bool(commit and _git("status", "--porcelain", "--", *_CODE))
 
@@ -250,6 +250,6 @@ def _git(*arguments: str) -> str | None:
         run = subprocess.run(
             ["git", "-C", str(ROOT), *arguments], capture_output=True, text=True, check=False
         )
-    except FileNotFoundError:  # a machine without git
+    except FileNotFoundError:  # git is not installed
         return None
     return run.stdout.strip() if run.returncode == 0 else None

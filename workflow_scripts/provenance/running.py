@@ -1,6 +1,6 @@
-"""Files of a job that runs: its log, the lock that names its process, and rows by which it is followed.
+"""Files of a running job: its log, the lock with its process, and rows by which it is followed.
 
-They are no artefacts, and decide nothing (``provenance.closure.UNKEYED``).
+They are no artefacts, and affect no result (``provenance.closure.UNKEYED``).
 """
 
 import atexit
@@ -18,7 +18,7 @@ _HOLDER = re.compile(r"process (\d+) on (\S+) since (\S+)")
 
 
 class Holder(NamedTuple):
-    """The process of a job that runs, or that was killed."""
+    """The process of a job that is running or was killed."""
 
     process: int
     host: str
@@ -26,8 +26,8 @@ class Holder(NamedTuple):
 
 
 def holder_of(lock: Path) -> Holder | None:
-    """Return the process that a lock names; None if the job has ended."""
-    if not lock.stat().st_size:  # as most are: they need not be opened
+    """Return the process in a lock; None if the job has ended."""
+    if not lock.stat().st_size:  # as most locks, which need not be opened
         return None
     named = _HOLDER.fullmatch(lock.read_text("utf-8", "replace"))
     return Holder(int(named[1]), named[2], datetime.fromisoformat(named[3])) if named else None
@@ -40,12 +40,12 @@ def own_log() -> Path | None:
 
 
 def beside(log: Path) -> tuple[Path, Path]:
-    """Return the file of rows and the folder of TensorBoard's events that a training writes beside its log."""
+    """Return the file of rows and the folder of TensorBoard's events that a training writes next to its log."""
     return log.with_suffix(".csv"), log.with_suffix("")
 
 
 def acquire_lock() -> None:
-    """Hold a lock next to the job's log until this process ends; the file names the process as long as it runs.
+    """Hold a lock next to the job's log until this process ends; until then, the file contains the process.
 
     A job continues after Snakemake was killed, and the next run would start it a second time. ``watch`` reads the
     files (``holder_of``).
@@ -62,10 +62,10 @@ def acquire_lock() -> None:
     except BlockingIOError as error:
         holder = os.pread(lock, 200, 0).decode(errors="replace") or "about to end"
         raise DataError(
-            f"{log}.lock: this job is running already, {holder}, because a run was killed or started twice. "
+            f"{log}.lock: this job is already running, {holder}, because a run was killed or started twice. "
             "Wait for that process or end it, and run snakemake again."
         ) from error
-    except OSError:  # a file system without locks
+    except OSError:  # the file system has no locks
         pass
     since = datetime.now(UTC).isoformat(timespec="seconds")
     process = f"process {os.getpid()} on {socket.gethostname()} since {since}".encode()

@@ -1,4 +1,4 @@
-"""Base of the typed settings, and how a part of the configuration is read as some."""
+"""Base class of the typed settings, and the function that reads a part of the configuration as settings."""
 
 import json
 import re
@@ -20,7 +20,7 @@ from pydantic import (
 from workflow_scripts.errors import ConfigError, ConflictError, Finding
 
 OPERATIONAL: dict[str, JsonValue] = {"operational": True}
-"""Marks a field that decides no result: ``Field(json_schema_extra=OPERATIONAL)``.
+"""Mark of a field that changes no result: ``Field(json_schema_extra=OPERATIONAL)``.
 
 The graph excludes the field from Snakemake's comparison and from the job's key.
 """
@@ -35,7 +35,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     def conflicts(self) -> Iterator[Finding]:
-        """Values that exclude each other, a line each: key, value and remedy."""
+        """Yield a finding for each pair of values that exclude each other: key, value and remedy."""
         return iter(())
 
     @model_validator(mode="after")
@@ -45,22 +45,22 @@ class Settings(BaseModel):
         return self
 
     def deciding(self) -> dict[str, Any]:
-        """The settings as JSON, without those that decide no result."""
+        """Return the settings as JSON, without operational ones."""
         fields = type(self).model_fields.items()
         left_out = {name for name, field in fields if field.json_schema_extra == OPERATIONAL}
         return self.model_dump(mode="json", exclude=left_out)
 
     def parts(self) -> dict[str, Any]:
-        """Return the settings by their names, blocks as they are."""
+        """Return the settings by name; nested settings stay objects."""
         return {name: getattr(self, name) for name in type(self).model_fields}
 
     def given(self) -> dict[str, Any]:
-        """Return the settings that are written down, as JSON: without defaults."""
+        """Return the settings that were given explicitly, without defaults, as JSON."""
         return self.model_dump(mode="json", exclude_unset=True)
 
     @classmethod
     def strictly(cls, section: Any) -> Self:
-        """Read ``section`` as JSON is read: a text is not a number, and a number not a text.
+        """Return ``section`` as this class, with JSON's strict types: a text is no number, and a number no text.
 
         Raises:
             ValidationError: with all mistakes.
@@ -69,13 +69,13 @@ class Settings(BaseModel):
 
     @classmethod
     def parse(cls, section: Mapping[str, Any], place: str) -> Self:
-        """Read ``section`` as this class (``parse``)."""
+        """Return ``section`` as this class (``parse``)."""
         read: Self = parse(cls, section, place)
         return read
 
 
 def told_by(*keys: str) -> Discriminator:
-    """How classes are told apart whose tags are keys: a block is of the first of them that it has."""
+    """Discriminate a union by key: the first of ``keys`` that a block contains."""
 
     def tag(block: Any) -> str | None:
         return next((key for key in keys if isinstance(block, Mapping) and key in block), None)
@@ -101,11 +101,11 @@ _WORDS = (
     ("String should have at least 1 character", "must be a text that is not empty"),
     (
         r"(List|Tuple|Dictionary|Value) should have at least (\d+) items? after validation, not (\d+)",
-        r"needs at least \2, and has \3",
+        r"needs at least \2, but has \3",
     ),
     (
         r"(List|Tuple|Dictionary|Value) should have at most (\d+) items? after validation, not (\d+)",
-        r"takes at most \2, and has \3",
+        r"allows at most \2, but has \3",
     ),
     (r"String should match pattern '(.*)'", r"must match the pattern \1"),
     (
@@ -113,11 +113,11 @@ _WORDS = (
         r"must be one of \2",
     ),
 )
-"""Pydantic's wordings, as patterns, and those of a person who writes YAML."""
+"""Patterns of pydantic's messages, with wordings for a person who writes YAML."""
 
 
 def in_words(message: str) -> str:
-    """Return a message of pydantic in the words of a person who writes YAML."""
+    """Return a message of pydantic, reworded for a person who writes YAML."""
     for pattern, words in _WORDS:
         if re.match(pattern, message):
             return re.sub(pattern, words, message, count=1)
@@ -130,10 +130,10 @@ def _reader(kind: Any) -> TypeAdapter[Any]:
 
 
 def parse(kind: Any, section: Any, place: str) -> Any:
-    """Read ``section``, the configuration found at ``place``, as a class of settings or a union of some.
+    """Return ``section``, the configuration found at ``place``, as a class of settings or a union of such classes.
 
     Raises:
-        ConfigError: naming the first key that is wrong and what is wrong with it.
+        ConfigError: with the first wrong key and its error.
     """
     try:
         return _reader(kind).validate_python(section)

@@ -1,4 +1,4 @@
-"""Settings of training text: corpora, round trips through another language, words and exemplars."""
+"""Settings of training text: corpora, round trips through another language, word frequencies and exemplars."""
 
 from typing import Annotated, Literal
 
@@ -19,75 +19,81 @@ from workflow_scripts.settings.names import (
 
 
 class Translation(Settings):
-    """Text to translate, the engine, and the language in between."""
+    """The text to translate, the engine, and the two languages."""
 
     corpus: Annotated[Name, Refers("corpora", ("sentences",))] = Field(
-        description="Corpus of sentences to start from."
+        description="Corpus of sentences to translate."
     )
-    translator: Annotated[Name, Refers("translators")] = Field(description="Block of translators.")
+    translator: Annotated[Name, Refers("translators")] = Field(
+        description="Translator, a block of `translators`."
+    )
     source: str = Field(
-        pattern="^[A-Za-z-]{2,12}$", description="Language of the corpus, as the engine writes it."
+        pattern="^[A-Za-z-]{2,12}$", description="Language of the corpus, by the engine's code."
     )
     via: str = Field(
-        pattern="^[A-Za-z-]{2,12}$", description="Language to translate through, as the engine writes it."
+        pattern="^[A-Za-z-]{2,12}$",
+        description="Language to translate into and back from, by the engine's code.",
     )
     max_sentences: FirstN
 
 
 class Shape(Settings):
-    """How round trips become training text."""
+    """The form in which round trips become training text."""
 
     form: Literal["pairs", "corpus", "expanded"] = Field(
-        description="pairs: sentences with their round trips; corpus: round trips in place of the sentences; expanded: "
-        "the sentences, and their round trips as more of them."
+        description="pairs: each sentence with its round trip; corpus: round trips instead of the sentences; "
+        "expanded: the sentences and, as further sentences, their round trips."
     )
     unchanged: Literal["keep", "drop"] = Field(
-        description="What to do with round trips that end with the words that they began with."
+        description="What to do with round trips equal to their source."
     )
 
 
 class RoundTrip(Translation, Shape):
-    """The whole block ``round_trip`` of a corpus."""
+    """The complete block ``round_trip`` of a corpus."""
 
 
 class Limits(Settings):
-    """Limits on what counts as a translation."""
+    """Limits that decide whether a text counts as a translation."""
 
-    shards: int = Field(gt=0, description="Jobs that the translation of a corpus is split into.")
+    shards: int = Field(gt=0, description="Number of jobs into which the translation of a corpus is split.")
     untranslated_share: float = Field(
         gt=0,
         le=1,
-        description="A text is untranslated if this fraction of its words is the same in one direction.",
+        description="A text counts as untranslated if at least this fraction of its words stays the same in one "
+        "direction.",
     )
     shortened_ratio: float = Field(
         gt=0,
         lt=1,
-        description="A round trip is shortened if its length in words falls below this ratio, or lengthened if the "
-        "sentence's does.",
+        description="A round trip counts as shortened if its length in words is below this fraction of the "
+        "sentence's, and as lengthened if the sentence's is below this fraction of its own.",
     )
     refused_share: float = Field(
         ge=0,
         lt=1,
-        description="Largest fraction of a shard's sentences without a usable translation in one direction.",
+        description="Maximum fraction of a shard's sentences without a usable translation in one direction.",
         json_schema_extra=OPERATIONAL,
     )
 
 
 class Comparison(Settings):
-    """How round trips are compared with their sentences."""
+    """Settings of the comparison of round trips with their sentences."""
 
     encoder: EncoderName = Field(
-        description="Encoder of the comparison, which must know the language of the corpus; its last hidden states are "
-        "averaged."
+        description="Encoder whose averaged last hidden states are compared; it must support the language of the "
+        "corpus."
     )
     max_tokens: MaxTokens
 
 
 class Thresholds(Settings):
-    """When a round trip is rejected."""
+    """Thresholds for the rejection of round trips."""
 
     minimum: float = Field(
-        gt=-1, lt=1, description="A round trip is rejected if its cosine with its sentence is smaller."
+        gt=-1,
+        lt=1,
+        description="Minimum cosine of a round trip with its sentence; below it, the round trip is rejected.",
     )
     rejected_share: float = Field(
         ge=0, lt=1, description="Maximum fraction of the compared round trips that may be rejected."
@@ -95,11 +101,11 @@ class Thresholds(Settings):
 
 
 class Similarity(Comparison, Thresholds):
-    """The whole block ``round_trip.similarity``."""
+    """The complete block ``round_trip.similarity``."""
 
 
 class RoundTrips(Limits):
-    """The whole block ``round_trip``."""
+    """The complete section ``round_trip``."""
 
     similarity: Similarity | None = Field(
         description="Comparison of round trips with their sentences; null: none, as in the papers."
@@ -107,14 +113,15 @@ class RoundTrips(Limits):
 
 
 class Corpus(Settings):
-    """A block of ``corpora`` that is taken from a dataset."""
+    """A block of ``corpora`` with sentences of a dataset."""
 
     dataset: Annotated[str, Refers("datasets", ("sentences", "triples"))] = Field(
         description="Dataset of the form sentences or triples."
     )
     dev_sentences: int = Field(
         ge=0,
-        description="Sentences to hold out, as whole documents from the end; 0 for none, and for triples.",
+        description="Number of sentences to hold out, as whole documents from the end; 0 for none, and for "
+        "triples.",
     )
     max_sentences: FirstN
     also: Pairs | None = Field(
@@ -125,7 +132,7 @@ class Corpus(Settings):
 
     @property
     def labels(self) -> list[str]:
-        """Labels for every number of a run on this corpus."""
+        """Return the labels of every number of a run on this corpus."""
         labels = [self.label] if self.label else []
         if self.also:
             labels.append(
@@ -142,16 +149,16 @@ class RoundTripCorpus(Settings):
 
 
 class Words(Settings):
-    """How word frequencies are analysed."""
+    """Settings of the analysis of word frequencies."""
 
     peak_window: int = Field(
         gt=0,
-        description="Number of ranks on either side among which a peak of the change rate is the highest.",
+        description="Number of ranks on either side over which a peak of the change rate must be the maximum.",
     )
 
 
 class Pool(Settings):
-    """Requirements of every pool."""
+    """Requirements that every pool of exemplars meets."""
 
     corpus: CorpusName = Field(description="Corpus whose words are counted.")
     encoder: EncoderName = Field(description="Encoder whose tokeniser counts tokens.")
@@ -160,15 +167,15 @@ class Pool(Settings):
         description='Number of most frequent words on the list, without "The" if "the" is more frequent.',
     )
     sentences: int = Field(gt=0, description="Number of sentences in the pool.")
-    uses: int = Field(gt=0, description="Least number of times that each listed word is used in the pool.")
+    uses: int = Field(gt=0, description="Minimum number of occurrences of each listed word in the pool.")
     max_tokens: MaxTokens
     listed_share: float = Field(
-        ge=0, le=1, description="Smallest fraction of a sentence's words that are on the list."
+        ge=0, le=1, description="Minimum fraction of a sentence's words that are on the list."
     )
 
 
 class ExtractivePool(Pool):
-    """Sentences of the corpus itself, a substitute where there is no language model."""
+    """Sentences of the corpus itself, as a substitute for those of a language model."""
 
     generator: Literal["extractive"]
     max_candidates: int = Field(gt=0, description="Choose from the first N sentences that qualify.")
@@ -178,14 +185,14 @@ class LlmPool(Pool):
     """Sentences that a language model writes."""
 
     generator: Literal["llm"]
-    llm: LlmName = Field(description="Block of llms.")
+    llm: LlmName = Field(description="Language model, a block of `llms`.")
     prompt: Annotated[Name, Refers("resources.prompts")] = Field(
-        description="File in resources/prompts, without suffix."
+        description="Prompt: a file in resources/prompts, without suffix."
     )
     words_per_call: int = Field(
-        gt=0, description="Number of listed words, drawn at random, that one call may use."
+        gt=0, description="Number of listed words, drawn at random, that one request offers."
     )
-    sentences_per_call: int = Field(gt=0, description="Sentences to ask for in one call.")
-    max_calls: int = Field(gt=0, description="Stop after N calls.")
-    seed: int = Field(ge=0, description="Seed for drawing the words of each call.")
+    sentences_per_call: int = Field(gt=0, description="Number of sentences to request at a time.")
+    max_calls: int = Field(gt=0, description="Maximum number of requests.")
+    seed: int = Field(ge=0, description="Seed for drawing the words of each request.")
     label: Substitution

@@ -1,4 +1,4 @@
-"""Section ``extraction``: sentence vectors without training, and the tables that are made of them."""
+"""Settings of section ``extraction``: sentence vectors without training, and their tables and figures."""
 
 from collections.abc import Iterator
 from typing import Annotated, Literal
@@ -29,7 +29,7 @@ from workflow_scripts.settings.sources import File, Local, Packaged
 
 
 class Wikitext(Settings):
-    """The general corpus, which is not one of the tasks."""
+    """The general corpus, which is no evaluation task."""
 
     dataset: Sentences = Field(description="Dataset of the form sentences.")
     max_sentences: FirstN
@@ -38,9 +38,11 @@ class Wikitext(Settings):
 
 
 class Averages(Wikitext):
-    """The corpus that is averaged over, and how it is batched."""
+    """The corpus over which token states are averaged, and its batches."""
 
-    block: int = Field(gt=0, description="Sentences that are batched together by length.")
+    block: int = Field(
+        gt=0, description="Number of sentences that are sorted by length before they are batched."
+    )
     precision: Precision
 
 
@@ -49,7 +51,7 @@ class LocalWords(File, Local):
 
     @property
     def files(self) -> dict[str, File]:
-        """The file by its role."""
+        """Return the file by its role."""
         return {"vectors": self}
 
 
@@ -61,7 +63,7 @@ class PackagedWords(Packaged):
 
     @property
     def files(self) -> dict[str, File]:
-        """Both files by their roles."""
+        """Return both files by their roles."""
         return {"vectors": self.vectors, "words": self.words}
 
 
@@ -76,7 +78,7 @@ class WordRepresentation(Settings):
 
 
 class EncoderRepresentation(Settings):
-    """Hidden states of an encoder, alone or mixed with their static averages."""
+    """Hidden states of an encoder, contextual or mixed with their static averages."""
 
     kind: Literal["encoder"]
     template: Annotated[str, Refers("extraction.templates")] | None = Field(
@@ -84,11 +86,11 @@ class EncoderRepresentation(Settings):
     )
     precision: Precision
     remove: list[Literal["frequent", "subword", "punctuation"]] = Field(
-        default=[], description="Kinds of biased tokens that the encoder does not see."
+        default=[], description="Kinds of biased tokens to remove before encoding."
     )
 
     def conflicts(self) -> Iterator[Finding]:
-        """Tokens are removed from sentences, not from a template."""
+        """Yield a finding if tokens are to be removed although there is a template."""
         if self.remove and self.template:
             yield Finding(
                 "remove", "tokens are removed from sentences without a template", "Set template to null."
@@ -101,7 +103,7 @@ class RandomRepresentation(Settings):
     kind: Literal["random"]
     width: int = Field(gt=0)
     sd: float = Field(gt=0, description="Standard deviation of every entry; the mean is 0.")
-    draws: int = Field(gt=0, description="Tables to draw, with seeds seed, seed + 1, ...")
+    draws: int = Field(gt=0, description="Number of random tables, with seeds seed, seed + 1, ...")
     seed: int = Field(ge=0)
 
 
@@ -111,7 +113,7 @@ Representation = Annotated[
 
 
 class Uniform(Settings):
-    """The plain average."""
+    """The unweighted average of tokens."""
 
     kind: Literal["uniform"]
     label: Printed = Field(description="Name in tables.")
@@ -120,18 +122,21 @@ class Uniform(Settings):
 
 
 class Idf(Settings):
-    """Inverse document frequency."""
+    """Weights by inverse document frequency."""
 
     kind: Literal["idf"]
     label: Printed
-    documents: Literal["wikitext", "task", "subset"] = Field(description="Where documents are counted.")
+    documents: Literal["wikitext", "task", "subset"] = Field(
+        description="Texts in which documents are counted."
+    )
     text: Literal["raw", "templated"] = Field(
         description="Whether a task's documents are its texts, or the texts inside the template."
     )
     formula: Literal["documents", "tokens"]
     unseen: Literal["max", "zero"]
     repeated: Literal["once", "each"] = Field(
-        description="Documents that a repeated text of a task is; Wikitext's sentences are one each."
+        description="once: a repeated text of a task is one document; each: every occurrence is one, like each "
+        "sentence of Wikitext."
     )
 
 
@@ -143,7 +148,7 @@ class Unbiased(Settings):
     drop: list[Literal["frequent", "subword", "punctuation", "special"]] = Field(
         default=["frequent", "subword", "punctuation", "special"],
         min_length=1,
-        description="Kinds of tokens that are left out; special: [CLS] and [SEP].",
+        description="Kinds of tokens to leave out; special: [CLS] and [SEP].",
     )
 
 
@@ -160,7 +165,7 @@ FitOn = Literal["task", "wikitext"]
 
 
 class Plain(Settings):
-    """No post-processing, or length 1: neither is fitted."""
+    """Post-processing that is not fitted: none, or scaling to length 1."""
 
     kind: Literal["none", "normalise"]
     label: str = Field(description="Name in tables; empty for none.")
@@ -173,24 +178,26 @@ class _Fitted(Settings):
 
 
 class Learnt(_Fitted):
-    """Mean and spread, or mean and principal directions."""
+    """Post-processing by mean and standard deviation, or by mean and principal directions."""
 
     kind: Literal["zscore", "whiten"]
 
 
 class Abtt(_Fitted):
-    """All but the top principal directions."""
+    """All but the top: removal of the first principal directions."""
 
     kind: Literal["abtt"]
     directions: int = Field(ge=0, description="Principal directions to remove; the paper tried up to 100.")
 
 
 class Quantile(_Fitted):
-    """Quantiles of every feature."""
+    """A quantile transformation of every feature."""
 
     kind: Literal["quantile_uniform"]
     quantiles: int = Field(
-        ge=2, description="Points of each feature's distribution; fewer where N is smaller."
+        ge=2,
+        description="Quantiles of each feature's distribution; N of them if there are fewer than that many "
+        "vectors.",
     )
 
 
@@ -198,58 +205,64 @@ Postprocessing = Annotated[Plain | Learnt | Abtt | Quantile, Field(discriminator
 
 
 class Model(Settings):
-    """One column of the paper's tables."""
+    """One model, which is a column of the paper's tables."""
 
     representation: Represented
-    mixing_weight: float = Field(description="w of Equation 10.")
+    mixing_weight: float = Field(description="Mixing weight w of Equation 10.")
     layers: str
     name: str | None = Field(
-        default=None, description="What readers see; {encoder} is the study's. Left out: the paper's name."
+        default=None,
+        description="Name printed in tables; {encoder} is the study's. Omit for the paper's name.",
     )
 
 
 class Measure(Settings):
-    """A score, averaged over tasks."""
+    """A score that is averaged over tasks."""
 
     kind: Literal["sts", "clustering", "transfer", "geometry", "isotropy"]
-    tasks: list[str] | None = Field(description="null for all tasks that the study scores of the kind.")
+    tasks: list[str] | None = Field(
+        description="Tasks; null for all tasks of the kind that the study scores."
+    )
     aggregation: str
-    metrics: list[str] = Field(min_length=1, description="The first one that a task has.")
+    metrics: list[str] = Field(
+        min_length=1, description="Metrics by preference: the first that a task has is used."
+    )
     scale: float = Field(gt=0)
     paper_tasks: int | None = Field(
-        description="Tasks that the paper averages; a study with fewer is compared with the mean of the same ones."
+        description="Tasks that the paper averages; a study with fewer tasks is compared with the paper's mean "
+        "over these."
     )
 
 
 class Variants(Settings):
-    """Every combination of some weightings and post-processings."""
+    """All combinations of the named weightings and post-processings."""
 
     weightings: list[Weighted] = Field(min_length=1)
     postprocessings: list[Postprocessed] = Field(min_length=1)
 
 
 class Names(Settings):
-    """Definitions and labels behind the rows and columns of tables."""
+    """Definitions and labels of the rows and columns of tables."""
 
     models: dict[str, Model]
     measures: dict[str, Measure]
     weightings: dict[str, str]
     postprocessings: dict[str, str]
-    encoder: str = Field(description="What the study's encoder is called.")
-    representations: dict[str, str] = Field(default={}, description="Representation to what readers see.")
+    encoder: str = Field(description="Printed name of the study's encoder.")
+    representations: dict[str, str] = Field(default={}, description="Printed names by representation.")
 
     def model(self, name: str) -> str:
-        """Name for readers, in place of the paper's name of a model, which may be another encoder's."""
+        """Return the printed name of a model; the paper's name may be that of another encoder."""
         return (self.models[name].name or name).format(encoder=self.encoder)
 
 
 class ExtractionTable(Settings):
-    """One table."""
+    """A table of measures by models and variants."""
 
     title: Printed
     source: str = Field(description="Paper and table.")
     columns: Literal["models", "measures"] = Field(
-        description="What the columns are; rows are variants, or models where columns are measures."
+        description="Content of the columns; rows are variants, or models if the columns are measures."
     )
     models: list[ModelName] = Field(min_length=1)
     measures: list[Measured] = Field(min_length=1)
@@ -261,23 +274,25 @@ DIGITS = {
     "N": 0, "C": 0, "L/S": 1, "vocabulary W": 0, "vocabulary B": 0, "tokens W": 1, "tokens B": 1,
     "alphabetic W, %": 0, "alphabetic B, %": 0,
 }  # fmt: skip
-"""Columns as the paper calls them, and their decimals; W is for words, B for the encoder's pieces."""
+"""The paper's names of columns, with their decimals; W stands for words, B for the encoder's pieces."""
 
 
 class DatasetRow(Settings):
-    """One dataset, or one of its splits."""
+    """One row of the table of datasets: a dataset, or one of its splits."""
 
-    name: str = Field(description="As the paper prints it.")
-    split: str = Field(description="Split, as the paper prints it; empty for the whole dataset.")
+    name: str = Field(description="The paper's name of the dataset.")
+    split: str = Field(description="The paper's name of the split; empty for the whole dataset.")
     dataset: AnyDataset = Field(
         description="Name of the dataset; if it has splits, the rows of `split` are used."
     )
-    graded: bool = Field(description="Whether labels are grades, whose extremes are compared, or classes.")
-    words: Literal["whitespace", "marks_apart"] = Field(description="What W counts as words.")
+    graded: bool = Field(
+        description="true: labels are grades, whose extremes are compared; false: labels are classes."
+    )
+    words: Literal["whitespace", "marks_apart"] = Field(description="Definition of the words that W counts.")
 
 
 class Statistics(Settings):
-    """One table."""
+    """A table of statistics of datasets."""
 
     title: Printed
     source: str
@@ -285,29 +300,31 @@ class Statistics(Settings):
 
 
 class JobBlock(Settings):
-    """The axes of a block that are settings of its jobs."""
+    """The axes of a block that its jobs read."""
 
     mixing_weights: list[float] = Field(
-        min_length=1, description="w of Equation 10: 0 for contextual states alone, 1 for static averages."
+        min_length=1,
+        description="Values of w in Equation 10: 0 for contextual states only, 1 for static averages only.",
     )
     layers: list[str] = Field(
-        min_length=1, description="static, 0, 1, ..., last, sums such as 1+last; each: all."
+        min_length=1,
+        description="Layers: static, 0, 1, ..., last, or sums such as 1+last; each: all single layers.",
     )
     weightings: list[Weighted] = Field(min_length=1)
     postprocessings: list[Postprocessed] = Field(min_length=1)
 
 
 class Block(JobBlock):
-    """Every combination of the lists, scored by some kinds of evaluation."""
+    """All combinations of the lists, and the kinds of evaluation that score them."""
 
     kinds: list[Literal["sts", "clustering", "transfer", "geometry", "isotropy"]] = Field(
-        min_length=1, description="isotropy is the IsoScore of Wikitext's sentences."
+        min_length=1, description="Kinds of evaluation; isotropy: the IsoScore of Wikitext's sentences."
     )
     representations: list[Represented] = Field(min_length=1)
 
 
 class JobSettings(Settings):
-    """Settings of the job of one representation: its blocks, and the definitions that they name."""
+    """Settings of the job of one representation: its blocks, and the definitions named in them."""
 
     representation: Representation
     template: Template | None
@@ -317,7 +334,7 @@ class JobSettings(Settings):
 
 
 class SuiteNames(Settings):
-    """The suite of each kind; null where a study leaves a kind out. Geometry is measured by that of scored pairs."""
+    """The suite of each kind, or null to leave the kind out. The suite of scored pairs also measures geometry."""
 
     sts: Annotated[Name, Refers("suites.sts")] | None
     clustering: Annotated[Name, Refers("suites.clustering")] | None
@@ -325,7 +342,7 @@ class SuiteNames(Settings):
 
 
 class Show(Settings):
-    """Tables and figures that a study makes."""
+    """The tables and figures of a study."""
 
     statistics: list[Annotated[Name, Refers("extraction.statistics")]]
     tables: list[Annotated[Name, Refers("extraction.tables")]]
@@ -336,51 +353,53 @@ class Show(Settings):
 
 
 class Drawing(Settings):
-    """Settings of every figure of the study without training."""
+    """Settings that all figures of the study without training have."""
 
     title: str
-    below: str = Field(description="Table of the page; the figure is placed below it.")
+    below: str = Field(description="Table of the page below which the figure is placed.")
 
 
 class Series(Settings):
-    """One line."""
+    """One line of a plot."""
 
     panel: str = Field(description="Column of panels that contains the line.")
     representation: Represented
     weighting: Weighted
 
     def named(self, names: Names) -> str:
-        """The name of the line in the points."""
+        """Return the name of the line in the table of points."""
         return f"{self.representation}, {names.weightings[self.weighting]}"
 
     def label(self, names: Names) -> str:
-        """The name of the line in the legend."""
+        """Return the name of the line in the legend."""
         source = names.representations.get(self.representation, self.representation)
         return f"{source}, {names.weightings[self.weighting]}"
 
 
 class LayerLines(Drawing):
-    """Settings of lines of measures over layers."""
+    """Settings of plots of measures over layers."""
 
     kind: Literal["layer_lines"]
-    measures: list[Measured] = Field(min_length=1, description="Measures; each has a row of panels.")
+    measures: list[Measured] = Field(min_length=1, description="Measures, a row of panels each.")
     series: list[Series] = Field(min_length=1)
-    sums: list[str] = Field(description="Sums of layers, at the end of the horizontal axis.")
+    sums: list[str] = Field(description="Sums of layers to show at the end of the horizontal axis.")
 
 
 class MixingMap(Drawing):
-    """Settings of maps of measures over shares and layers."""
+    """Settings of maps of measures over mixing weights and layers."""
 
     kind: Literal["mixing_map"]
-    measures: list[Measured] = Field(min_length=1, description="Measures; each has a map.")
-    split: bool = Field(description="Draw a map for each task of a measure in place of one for the measure.")
+    measures: list[Measured] = Field(min_length=1, description="Measures, a map each.")
+    split: bool = Field(
+        description="Whether to draw a map for each task of a measure instead of one for the measure."
+    )
     representation: Represented
     weighting: Weighted
     mixing_weights: list[float] = Field(min_length=2)
 
 
 class VariantScatter(Drawing):
-    """Settings of the scatter plot: two measures, models and variants."""
+    """Settings of a scatter plot: two measures, models and variants."""
 
     kind: Literal["variant_scatter"]
     x: Measured
@@ -388,12 +407,12 @@ class VariantScatter(Drawing):
     models: list[ModelName] = Field(min_length=1)
     variants: list[Variants] = Field(min_length=1)
     y_scale: Literal["linear", "log"]
-    note: str | None = Field(description="A note on the measures, printed below the figure.")
-    correlation: bool = Field(description="Show the correlation of x and y of each model in the legend.")
+    note: str | None = Field(description="Note on the measures, printed below the figure.")
+    correlation: bool = Field(description="Whether the legend shows each model's correlation of x and y.")
 
     @property
     def table(self) -> ExtractionTable:
-        """The table that its points are cells of."""
+        """Return the table whose cells are the points."""
         return ExtractionTable(
             title=self.title,
             source="",
@@ -409,10 +428,12 @@ class VariantScatter(Drawing):
 
 
 class ExtractionStudy(Settings):
-    """Sentence vectors without training."""
+    """The study of sentence vectors without training."""
 
-    encoder: EncoderName = Field(description="Whose states, tokeniser and static averages are used.")
-    bias_list: Annotated[Name, Refers("resources.tokens")] = Field(description="File in resources/tokens.")
+    encoder: EncoderName = Field(description="Encoder whose states, tokeniser and static averages are used.")
+    bias_list: Annotated[Name, Refers("resources.tokens")] = Field(
+        description="List of biased tokens: a file in resources/tokens."
+    )
     suites: SuiteNames
     wikitext: Wikitext
     averages: Averages

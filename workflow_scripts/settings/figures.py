@@ -1,4 +1,4 @@
-"""Figures of grids: a class for each figure that has settings, and the blocks in which they are keys."""
+"""Settings of grids' figures: a class for each figure, and the blocks that contain them."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -12,9 +12,9 @@ from workflow_scripts.settings.names import AnyDataset, Heading, MaxTokens, Plac
 
 
 class ModulusSurface(Settings):
-    """Settings of the surface (JTCSE, Fig. 3)."""
+    """Settings of the surface of the modulus term (JTCSE, Fig. 3)."""
 
-    longest: float = Field(gt=1, description="Largest ratio k of the two moduli.")
+    longest: float = Field(gt=1, description="Maximum ratio k of the two moduli.")
     steps: int = Field(ge=8, le=200, description="Points along each axis.")
 
 
@@ -22,17 +22,17 @@ class AttentionMaps(Settings):
     """Settings of the attention maps."""
 
     layers: Annotated[list[int], Field(min_length=1)] | Literal["all"] = Field(
-        description="Layers, from 1; a run's maps are of those that it has. all: every layer that its suite maps."
+        description="Layers, counted from 1; layers that a run lacks are skipped. all: every layer of its suite."
     )
 
 
 class LayerAttentionMaps(Settings):
-    """Settings of the maps of attention over layers."""
+    """Settings of the maps of attention over layers (LayerAttPooler)."""
 
     sentences: list[str] = Field(
         min_length=1,
         max_length=4,
-        description="Sentences to draw; each is a batch of its own, without padding.",
+        description="Sentences to draw, each encoded without padding.",
     )
     max_tokens: MaxTokens
 
@@ -48,7 +48,7 @@ class TokenSimilarity(Settings):
 
 
 class Plot(Settings):
-    """A panel of a column's scores over the values of one setting, swept or given by ``at``."""
+    """A panel: a column's scores over the values of one setting, swept or given by ``at``."""
 
     setting: Annotated[Place, Refers("grid.swept")]
     label: str = Field(description="Label of the axis, with its unit.")
@@ -56,7 +56,7 @@ class Plot(Settings):
 
 
 class Sweep(Settings):
-    """Settings of the sweep figure: its panels."""
+    """Settings of the figure of a sweep: its panels."""
 
     plots: list[Plot] = Field(min_length=1, description="Panels, one below the other.")
 
@@ -69,7 +69,7 @@ class Scatter(Settings):
 
 
 class AlignmentUniformity(Settings):
-    """Settings of the plane: the task that measures alignment and uniformity."""
+    """Settings of the plot of alignment against uniformity: the task that measures both."""
 
     task: Annotated[str, Refers("grid.positives")] = Field(
         description="One of the ``positives`` of the experiment's suites of scored pairs."
@@ -91,7 +91,7 @@ class WordFrequencies(Settings):
 
 
 class CosineDensity(Settings):
-    """Settings of the density plot: a task, and the groups of its pairs."""
+    """Settings of the density plot of cosines: a task, and the groups of its pairs."""
 
     task: AnyDataset = Field(description="Task of a suite of scored pairs.")
     edges: list[float] = Field(
@@ -100,17 +100,17 @@ class CosineDensity(Settings):
     bandwidth: float = Field(gt=0, le=0.5, description="Standard deviation of the kernel, in cosine.")
 
     def conflicts(self) -> Iterator[Finding]:
-        """Yield a mistake if the edges do not rise."""
+        """Yield a finding unless the edges increase."""
         if any(low >= high for low, high in pairwise(self.edges)):
             yield Finding(
                 "edges",
-                f"{', '.join(f'{edge:g}' for edge in self.edges)} do not rise",
+                f"{', '.join(f'{edge:g}' for edge in self.edges)} do not increase",
                 "Sort them, without repeats.",
             )
 
 
 class GridFigures(Settings):
-    """Figures that a grid has where it has their settings."""
+    """Figures that a grid draws if it has their settings."""
 
     alignment_uniformity: AlignmentUniformity | None = None
     modulus_surface: ModulusSurface | None = None
@@ -121,7 +121,7 @@ class GridFigures(Settings):
 
 
 class SharedFigures(Settings):
-    """Figures of every grid whose runs have what they draw, with settings that all grids share."""
+    """Figures that every grid draws if its runs have the data; all grids share their settings."""
 
     attention_maps: AttentionMaps
     cosine_density: CosineDensity

@@ -38,16 +38,16 @@ PAPERS = {
 
 Config = dict[str, Any]
 EXTRACTION = "extraction"
-"""What names the study of vectors without training among the experiments, and in paths of its figures."""
+"""Name of the study of vectors without training in ``experiments``, and in the paths of its figures."""
 
 AXES = ("method", "encoder", "corpus", "reading", "teacher")
 
 COMPUTED_FROM = ("mean_of", "ratio_of", "gain_of")
-"""Settings of a column that name the columns that it is computed from."""
+"""Settings of a column that list the columns from which it is computed."""
 
 
 class Run(NamedTuple):
-    """One encoder of an experiment: which method, on what, read how, and how often."""
+    """One run of an experiment: method, encoder, corpus, reading, teacher and seeds."""
 
     method: str
     encoder: str
@@ -59,23 +59,23 @@ class Run(NamedTuple):
 
     @property
     def fixed(self) -> bool:
-        """Whether it has one value, because nothing in it is random."""
+        """Return whether the run has one value because nothing in it is random."""
         return self.corpus is None and self.seeds == (0,)
 
     def seed_for(self, seed: int) -> int:
-        """The seed of this run that goes with ``seed`` of a run made from it: its only one if it is not trained."""
+        """Return the seed of this run that a dependent run of ``seed`` uses; an untrained run has only one."""
         return seed if seed in self.seeds else self.seeds[0]
 
 
 def paper_of(experiment: str) -> str:
-    """The paper, or study, that an experiment belongs to: its name up to the table, figure, readings or reference."""
+    """Return the paper or study of an experiment: its name up to the table, figure, readings or reference."""
     return re.sub(r"_(table|figure|readings|reference).*", "", experiment)
 
 
 class Point(NamedTuple):
-    """Where a run lies in plots: its line, and dotted setting to value, swept or given.
+    """Position of a run in plots: its line, and values of settings, swept or given, by dotted setting.
 
-    A line is a name without the sweep, and, where values are given, without the tag.
+    A line's name is that of the run without the sweep and, if values are given, without the tag.
     """
 
     series: str
@@ -83,24 +83,24 @@ class Point(NamedTuple):
 
 
 class GridRun(NamedTuple):
-    """A run of a grid, with all that the grid says of it."""
+    """A run of a grid, with its name, its block and its baseline."""
 
     name: str
     title: str
-    """What tables and figures call it."""
+    """Printed name in tables and figures."""
     run: Run
     block: int
-    """Number of the block that asks for it."""
+    """Number of the block that contains the run."""
     baseline: str | None
-    """The run that it is compared with; None for a baseline itself."""
+    """Baseline of the run; None for a baseline itself."""
     point: Point
 
 
 def expand(block: "RunBlock", seeds: Sequence[int]) -> Iterator[tuple[str, Run, Point]]:
-    """The runs that one block asks for: name, run, and its place in the block's sweep.
+    """Yield the runs of one block: name, run and point.
 
-    An axis may list several values; a run without a corpus is not trained and has one seed, unless it is made of
-    runs that are (``of_seeds``). A name ends with the values of the sweep, such as blocks3-frequencies4.
+    An axis may list several values. A run without a corpus is not trained and has one seed, unless it consists of
+    trained runs (``of_seeds``). A name ends with the values of the sweep, such as blocks3-frequencies4.
     """
     for axes in product(*(listed(getattr(block, axis)) for axis in AXES)):
         method, encoder, corpus, reading, teacher = axes
@@ -114,7 +114,7 @@ def expand(block: "RunBlock", seeds: Sequence[int]) -> Iterator[tuple[str, Run, 
                 encoder=encoder,
                 corpus=corpus,
                 reading=reading or "default",
-                # Checked in the settings that they are laid over.
+                # Checked together with the settings that they override.
                 overrides=Override.model_construct(**laid_over(block.overrides.given(), *swept)),
                 seeds=tuple(seeds) if corpus or block.of_seeds else (0,),
                 teacher=teacher,
@@ -130,7 +130,7 @@ def _nested(keys: Sequence[str], value: Any) -> Config:
 
 
 def _shown(value: Any) -> str:
-    """A value as a part of a name: words set off by a dash, no dots."""
+    """Return a value as a part of a name: words separated by dashes, no dots."""
     if isinstance(value, list):
         return "_".join(map(_shown, value))
     text = f"{value:g}" if isinstance(value, float) else str(value).lower()
@@ -138,12 +138,12 @@ def _shown(value: Any) -> str:
 
 
 def listed(value: Any) -> list[Any]:
-    """Values of an axis, of which a block may name one or several."""
+    """Return the values of an axis as a list; a block may contain one value or a list."""
     return value if isinstance(value, list) else [value]
 
 
 def scored_columns(columns: Iterable[Mapping[str, Any]], heading: str) -> list[Mapping[str, Any]]:
-    """The columns that one heading of a grid is computed from, itself if it is computed from no other."""
+    """Return the scored columns from which the column of a heading is computed; itself if it is a score."""
     by_heading = {column["heading"]: column for column in columns}
     column = by_heading[heading]
     behind = [part for key in COMPUTED_FROM for part in listed(column.get(key, []))]
@@ -153,15 +153,17 @@ def scored_columns(columns: Iterable[Mapping[str, Any]], heading: str) -> list[M
 
 
 class _Score(Settings):
-    """The score of a suite that a column prints."""
+    """A score of a suite, and how a column prints it."""
 
     suite: Annotated[str, Refers("grid.suites")]
     aggregation: str
     metric: str
     measured: bool = Field(
-        default=False, description="True for a time, measured by one machine: other runs give other bytes."
+        default=False, description="Whether the score is a measured time, which differs between executions."
     )
-    scale: float = Field(gt=0, description="100 prints a correlation as points.")
+    scale: float = Field(
+        gt=0, description="Factor by which scores are multiplied; 100 prints a correlation in points."
+    )
     digits: int = Field(ge=0, le=6, description="Decimals printed.")
 
 
@@ -172,7 +174,7 @@ class Column(_Score):
     task: str
 
     def misfits(self, suite: Suite, lists: Mapping[str, Mapping[str, str]]) -> Iterator[Finding]:
-        """Yield a finding if no file of scores holds the column, or no table of times if the column is measured.
+        """Yield a finding if no file of scores, or of times for a measured column, contains the column.
 
         Args:
             suite: The block of its suite.
@@ -186,12 +188,12 @@ class Column(_Score):
             yield Finding("measured", found, f"Write measured: {shown(not self.measured)}.")
             return
         if self.task not in tasks:
-            found = f"{self.task} is no task of suite {self.suite}"
+            found = f"{self.task}, which is not a task of suite {self.suite}"
             yield Finding("task", found, advice(self.task, sorted(tasks)))
             return
         metrics = sorted({name for _, name in tasks[self.task]})
         if not any(fnmatchcase(self.metric, name) for name in metrics):
-            found = f"suite {self.suite} writes no {self.metric} of {self.task}"
+            found = f"{self.metric}, but suite {self.suite} writes no such metric of {self.task}"
             yield Finding("metric", found, advice(self.metric, metrics))
             return
         asked = {pattern for pattern, name in tasks[self.task] if fnmatchcase(self.metric, name)}
@@ -200,14 +202,14 @@ class Column(_Score):
 
 
 class TaskColumns(_Score):
-    """A score of several tasks, each of which is a column."""
+    """One score of several tasks, a column for each task."""
 
     tasks: Annotated[dict[Printed, str], Field(min_length=1)] | Annotated[list[str], Field(min_length=1)] = (
-        Field(description="Tasks, whose names are the headings, or headings to tasks.")
+        Field(description="Tasks: a list, whose names become the headings, or headings with their tasks.")
     )
 
     def written_out(self) -> list[Column]:
-        """A column for each task of the block."""
+        """Return a column for each task of the block."""
         tasks = self.tasks if isinstance(self.tasks, dict) else {task: task for task in self.tasks}
         shared = self.model_dump(exclude={"tasks"})
         return [Column(heading=heading, task=task, **shared) for heading, task in tasks.items()]
@@ -219,16 +221,18 @@ class _Printed(Settings):
 
 
 class MeanColumn(_Printed):
-    """The mean of other columns, taken seed by seed."""
+    """The mean of other columns, computed for each seed."""
 
     mean_of: list[Scored] = Field(min_length=2, description="Headings of columns of scores.")
 
 
 class RatioColumn(_Printed):
-    """One column divided by another, taken seed by seed."""
+    """The ratio of two columns, computed for each seed."""
 
     ratio_of: list[Repeatable] = Field(
-        min_length=2, max_length=2, description="Headings of two columns of scores or means: a over b."
+        min_length=2,
+        max_length=2,
+        description="Headings of two columns of scores or means: numerator, denominator.",
     )
 
 
@@ -242,46 +246,47 @@ class PathColumn(_Printed):
     """A method's own metric at one step of the training; runs without the metric have a gap."""
 
     path_of: str = Field(description="Metric that the method records, such as 3R's threshold.")
-    step: int = Field(ge=1, description="Optimiser step, of which the first is 1.")
+    step: int = Field(ge=1, description="Optimiser step, counted from 1.")
 
 
 AnyColumn = Column | MeanColumn | RatioColumn | GainColumn | PathColumn
 
 
 def is_measured(column: AnyColumn) -> bool:
-    """Whether a column shows times."""
+    """Return whether a column shows times."""
     return isinstance(column, Column) and column.measured
 
 
 def read_by(column: AnyColumn) -> list[str]:
-    """Headings of the columns that a column is computed from."""
+    """Return the headings of the columns from which a column is computed."""
     return [
         heading for key in COMPUTED_FROM if hasattr(column, key) for heading in listed(getattr(column, key))
     ]
 
 
 class RunBlock(Settings):
-    """Some runs of a grid (``expand``); an axis may list several values."""
+    """A block of runs of a grid (``expand``); an axis may list several values."""
 
     method: Annotated[Defined, Refers("methods")]
     encoder: Annotated[Defined, Refers("encoders")]
     corpus: Annotated[Defined | None, Refers("corpora")] = Field(
-        default=None, description="Omitted for a frozen run."
+        default=None, description="Training corpus; omit for a frozen run."
     )
     reading: Defined | None = Field(
-        default=None, description="A reading of the method, such as paper or code; omit for the default."
+        default=None, description="Reading of the method, such as paper or code; omit for the default."
     )
     teacher: Annotated[Defined | None, Refers("encoders", ("single runs",))] = Field(
-        default=None, description="Encoder with one run in `runs`, whose vectors a student learns to predict."
+        default=None,
+        description="Encoder with one run in `runs`, whose vectors the student learns to predict.",
     )
     of_seeds: bool = Field(
         default=False,
-        description="True for a frozen run that consists of runs, to have one for each of their seeds.",
+        description="Whether a frozen run of an encoder that consists of runs is made for each of their seeds.",
     )
     name: Printed | None = Field(
         default=None,
-        description="What tables and figures call these runs; {encoder} and other axes, and the last word of a swept "
-        "setting, stand for their values. Left out: the run's identifier.",
+        description="Name of these runs in tables and figures; {encoder} and other axes, and the last word of a "
+        "swept setting, stand for their values. Omit for the run's identifier.",
     )
     tag: Annotated[str, Field(pattern="^[a-z0-9_-]+$")] | None = Field(
         default=None, description="Suffix of the run's name."
@@ -290,50 +295,56 @@ class RunBlock(Settings):
         default=Override(), description="Settings of these runs only; they need a tag."
     )
     sweep: dict[Setting, Annotated[list[JsonValue], Field(min_length=1)]] = Field(
-        default={}, description="Dotted settings to lists of values; there is a run for each combination."
+        default={}, description="Lists of values by dotted setting; each combination is a run."
     )
     show_best: bool = Field(
         default=False,
-        description="True shows only the best of these runs by the development score, with a note that says so.",
+        description="Whether tables show only the run with the best development score, with a note.",
     )
     baseline: str | None = Field(
-        default=None, description="Run that these are compared with, as of the grid; left out for the grid's."
+        default=None, description="Baseline of these runs, written as the grid's; omit for the grid's."
     )
     at: dict[Place, JsonValue] = Field(
-        default={}, description="Dotted settings to the values that these runs have, for the plots."
+        default={}, description="Values of these runs in plots, by dotted setting."
     )
 
     def name_parts(self, run: Run, point: Point) -> dict[str, Any]:
-        """Return what stands for the braces of ``name`` in one run: its axes, and its values of the sweep."""
+        """Return the values for the braces of ``name`` in one run: its axes and its swept settings."""
         axes = {axis: getattr(run, axis) for axis in AXES}
         return axes | {setting.rpartition(".")[2]: point.values[setting] for setting in self.sweep}
 
     def conflicts(self) -> Iterator[Finding]:
-        """Yield braces of a name that stand for nothing, and a choice between runs that are not trained."""
+        """Yield a finding for unknown braces in a name, and for ``show_best`` of untrained runs."""
         if self.show_best and self.corpus is None:
             yield Finding(
-                "show_best", "true, but no corpus is named, so that nothing is trained", "Leave it out."
+                "show_best",
+                "true, but these runs have no corpus and are not trained",
+                "Remove `show_best`, or add a `corpus`.",
             )
         known = [*AXES, *(setting.rpartition(".")[2] for setting in self.sweep)]
         try:
             (self.name or "").format(**dict.fromkeys(known, ""))
         except (LookupError, ValueError) as error:
             yield Finding(
-                "name", f"{self.name}: {error} is nothing that a name can show", f"Known: {', '.join(known)}."
+                "name",
+                f"{self.name}: {error} is not an axis or a swept setting",
+                f"Choose from: {', '.join(known)}.",
             )
 
 
 class _Grid(Settings):
-    """What a grid's file says, and its table's job reads."""
+    """The settings of a grid that the job of its table reads."""
 
     title: Printed
-    source: str = Field(description="Paper and table.")
+    source: str = Field(description="Paper and table that the grid reproduces.")
     seeds: Annotated[list[Seed], AfterValidator(sorted)] = Field(min_length=1)
     published: list[Annotated[Name, Refers("resources.published")]] = Field(
-        default=[], description="Files in resources/published whose numbers are printed with the scores."
+        default=[],
+        description="Files in resources/published, without suffix, whose numbers are printed next to the scores.",
     )
     headline: Heading | None = Field(
-        default=None, description="Heading that determines colours in figures; omit for the first."
+        default=None,
+        description="Heading of the column that determines colours in figures; omit for the first.",
     )
 
 
@@ -346,61 +357,61 @@ WrittenColumn = Annotated[
     | Annotated[Column, Tag("task")],
     told_by("tasks", "mean_of", "ratio_of", "gain_of", "path_of", "task"),
 ]
-"""A column, or a block that asks for several, by the key that no other has."""
+"""A column, or a block of several columns; a key that only one form has tells them apart."""
 
 
 class GridBlock(_Grid, GridFigures):
-    """One grid in ``config/experiments``."""
+    """One grid, a file in ``config/experiments``."""
 
     baseline: str | None = Field(
-        description="Run that others are compared with, unless their block names another; {encoder}, {corpus} and "
-        "other axes are those of the run that is compared."
+        description="Baseline of the runs, unless their block has its own; {encoder}, {corpus} and other axes "
+        "stand for those of the compared run."
     )
     runs: list[RunBlock] = Field(min_length=1)
     suites: EvaluatedSuites
     columns: list[WrittenColumn] = Field(min_length=1)
     printed_in: list[Name] = Field(
         default=[],
-        description="Grids whose printed numbers are shown in cells of their run and heading; left out for its own.",
+        description="Grids whose printed numbers are shown in the cells of the same run and heading; omit for "
+        "this grid's own.",
     )
 
     @cached_property
     def expanded(self) -> dict[str, GridRun]:
-        """Return every run that the grid asks for, by its name.
+        """Return all runs of the grid, by name.
 
         Raises:
-            ConfigError: if two runs would have one name, also for readers, or a baseline names something that is not
-                an axis.
+            ConfigError: if two runs have the same identifier or printed name, or a baseline contains braces of no axis.
         """
         runs: dict[str, GridRun] = {}
         for number, block in enumerate(self.runs):
             for name, run, point in expand(block, self.seeds):
                 if name in runs:
-                    advice = "Leave one out" if runs[name].run == run else "Give one of them a tag"
+                    advice = "Remove one" if runs[name].run == run else "Add a `tag` to one"
                     raise ConfigError(f"{self.title}: two runs are named {name}. {advice}.")
                 baseline = self._filled(block.baseline or self.baseline, run)
                 title = block.name.format(**block.name_parts(run, point)) if block.name else name
                 if other := next((one for one in runs.values() if one.title == title), None):
                     raise ConfigError(
-                        f"{self.title}: {other.name} and {name} are both called {title}. "
-                        "Write {encoder}, or what else they differ in, into name."
+                        f"{self.title}: {other.name} and {name} are both called {title}. Add "
+                        f"{{encoder}}, or another axis in which they differ, to `name`."
                     )
                 compared = None if baseline == name else baseline
                 runs[name] = GridRun(name, title, run, number, compared, point)
         return runs
 
     def _filled(self, baseline: str | None, run: Run) -> str | None:
-        """Return the name of a baseline with the axes of the run that is compared with it."""
+        """Return the name of a baseline, filled in with the axes of the compared run."""
         try:
             return baseline and baseline.format(**{axis: getattr(run, axis) for axis in AXES})
         except (LookupError, ValueError) as error:
             raise ConfigError(
-                f"{self.title}: baseline {baseline}: {error} is not an axis; there are {', '.join(AXES)}."
+                f"{self.title}: baseline {baseline}: {error} is not an axis. Choose from: {', '.join(AXES)}."
             ) from error
 
     @cached_property
     def numbered(self) -> list[tuple[int, AnyColumn]]:
-        """Every column, with the number of the block in the grid's file that asks for it; one for each task."""
+        """Return all columns, one for each task, with the number of their block in the grid's file."""
         return [
             (number, column)
             for number, block in enumerate(self.columns)
@@ -408,7 +419,7 @@ class GridBlock(_Grid, GridFigures):
         ]
 
     def conflicts(self) -> Iterator[Finding]:
-        """Headings are there once."""
+        """Yield a finding for each heading that occurs twice."""
         seen: set[str] = set()
         for number, column in self.numbered:
             if column.heading in seen:
@@ -421,7 +432,7 @@ class GridBlock(_Grid, GridFigures):
             seen.add(column.heading)
 
     def own_names(self, suites: Suites) -> dict[str, Collection[str]]:
-        """Return the names that the grid defines for its own references, by what they are names of."""
+        """Return the names to which the grid's own references can refer, by kind of reference."""
         columns = [column for _, column in self.numbered if not is_measured(column)]
         scores = [column.heading for column in columns if isinstance(column, Column)]
         means = [column.heading for column in columns if isinstance(column, MeanColumn)]
@@ -440,7 +451,7 @@ class GridBlock(_Grid, GridFigures):
 
     @cached_property
     def experiment(self) -> "Experiment":
-        """Return the grid as jobs read it."""
+        """Return the grid for jobs, with its runs expanded."""
         rows = [
             GridRow(
                 run=one.name,
@@ -466,26 +477,30 @@ class GridBlock(_Grid, GridFigures):
 
 
 class GridRow(Settings):
-    """A run of a grid, as its table shows it."""
+    """A run of a grid, which is a row of its table."""
 
     run: str
-    name: str = Field(description="What readers see.")
+    name: str = Field(description="Printed name.")
     method: str
     encoder: str
     corpus: str | None
     reading: str
     teacher: str | None
     seeds: list[int]
-    fixed: bool = Field(description="Whether it has one value, because nothing in it is random.")
-    baseline: str | None = Field(description="Run that it is compared with; null for a baseline itself.")
-    choice: int | None = Field(description="Number of the block whose best run alone is shown; null: shown.")
-    series: str = Field(description="Its line in plots of swept settings.")
-    swept: bool = Field(description="Whether the values are those of a sweep.")
-    coordinates: dict[str, JsonValue] = Field(description="Dotted settings to their values, swept or given.")
+    fixed: bool = Field(description="Whether the run has one value, because nothing in it is random.")
+    baseline: str | None = Field(description="Baseline of the run; null for a baseline itself.")
+    choice: int | None = Field(
+        description="Number of a block of which only the best run is shown; null: always shown."
+    )
+    series: str = Field(description="Line of the run in plots of swept settings.")
+    swept: bool = Field(description="Whether the coordinates come from a sweep.")
+    coordinates: dict[str, JsonValue] = Field(
+        description="Values of settings, swept or given, by dotted setting."
+    )
 
 
 class Experiment(_Grid):
-    """A grid as jobs read it: with its runs written out."""
+    """A grid for jobs, with its runs expanded."""
 
     rows: list[GridRow]
     suites: dict[str, list[str]] = Field(description="Suites to evaluate on, by kind.")
@@ -497,21 +512,21 @@ class Experiment(_Grid):
         return {row.run: row for row in self.rows}
 
     def averaged(self, heading: str) -> list[AnyColumn]:
-        """The columns that a mean is taken over; of any other column, itself."""
+        """Return the columns over which the column of a heading is averaged; itself if it is no mean."""
         columns = {column.heading: column for column in self.columns}
         column = columns[heading]
         return [columns[part] for part in column.mean_of] if isinstance(column, MeanColumn) else [column]
 
     def cells(self) -> set[tuple[str, str]]:
-        """Every run and heading."""
+        """Return all pairs of run and heading."""
         return set(product(self.runs, (column.heading for column in self.columns)))
 
     def part(self, *, measured: bool) -> "Experiment":
-        """The grid with its measured columns alone, or with the others."""
+        """Return the grid with only its measured columns, or without these."""
         columns = [column for column in self.columns if is_measured(column) == measured]
         return self.model_copy(update={"columns": columns})
 
     def headline_column(self) -> AnyColumn:
-        """The column that represents the table in figures, which show no times."""
+        """Return the column that represents the table in figures, which show no times."""
         shown = self.part(measured=False).columns
         return next(column for column in shown if self.headline in (None, column.heading))

@@ -1,4 +1,4 @@
-"""Methods: every field is a key of a block in config/methods.yaml, a class a module."""
+"""Settings of methods, a class for each module; every field is a key of a block in config/methods.yaml."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
@@ -25,48 +25,48 @@ StartsFrom = Literal["encoder", "pair", "runs", "run"]
 class MethodConfig(Settings):
     """Settings of a method: every field is a key of its block in config/methods.yaml.
 
-    ``readout`` (``settings.readouts.AnyReadout``) says how token states become a vector, ``base`` holds the settings
-    of a method underneath, ``pool`` and ``words`` ask for the columns ``exemplar`` and ``word``. ``training``,
-    ``development`` and ``readings`` of a block belong to its runs: the graph reads them, and no job is passed them.
+    ``readout`` (``settings.readouts.AnyReadout``) turns token states into a vector, ``base`` contains the settings of a
+    wrapped method, ``pool`` and ``words`` request the columns ``exemplar`` and ``word``. ``training``, ``development``
+    and ``readings`` of a block belong to its runs: only the graph reads them, and no job receives them.
     """
 
     columns: ClassVar[tuple[str, ...]] = ()
-    """Columns that it reads of the corpus; none for a method that trains nothing."""
+    """Columns of the corpus that the method reads; empty for a method without training."""
     starts_from: ClassVar[StartsFrom] = "encoder"
     has_teacher: ClassVar[bool] = False
-    """Whether it learns the vectors of a teacher."""
+    """Whether the method learns to predict a teacher's vectors."""
     reducible: ClassVar[bool] = False
-    """Whether 3R can come between the halves of its objective (``methods.contrastive.Objective``)."""
+    """Whether 3R can be applied between the two halves of its objective (``methods.contrastive.Objective``)."""
 
     module: str
     training: TrainingOverrides = Field(
         default={}, exclude=True, description="Overrides of the shared training settings."
     )
     development: DevelopmentOverrides = Field(
-        default={}, exclude=True, description="Overrides of how checkpoints are chosen."
+        default={}, exclude=True, description="Overrides of the shared settings of checkpoint selection."
     )
     readings: dict[Name, Override] = Field(
-        default={}, exclude=True, description="Named changes to this block."
+        default={}, exclude=True, description="Named overrides of this block, such as paper and code."
     )
 
     @property
     def labels(self) -> Sequence[str]:
-        """Substitutions and warnings, printed with every number that these settings lead to."""
+        """Return substitutions and caveats, which are printed with every number of these settings."""
         return ()
 
     @property
     def read_columns(self) -> Sequence[str]:
-        """Columns of a corpus that these settings read."""
+        """Return the columns of a corpus that these settings read."""
         return self.columns
 
     @property
     def fitted_on(self) -> str | None:
-        """Return the corpus that something is fitted on without training, if anything is."""
+        """Return the corpus on which something is fitted without training; None if nothing is."""
         return None
 
     @property
     def exemplar_pool(self) -> str | None:
-        """Return the pool of exemplars that these settings read, if they read any."""
+        """Return the pool of exemplars that these settings read; None if they read none."""
         return None
 
     @property
@@ -76,12 +76,12 @@ class MethodConfig(Settings):
 
     @property
     def is_prompted(self) -> bool:
-        """Whether sentences are put into a prompt, where [MASK] can be read."""
+        """Return whether sentences are put into a prompt, whose [MASK] can be read."""
         return False
 
     @property
     def overrides(self) -> Mapping[str, Any]:
-        """Keyword arguments of ``models.encoder.load_backbone``: dropout, entries of the model's configuration."""
+        """Return keyword arguments of ``models.encoder.load_backbone``: dropout, entries of the model's config.json."""
         return {}
 
     @property
@@ -90,39 +90,41 @@ class MethodConfig(Settings):
         return "methods without a base"
 
     def origin_findings(self, origin: Origin) -> Iterator[Finding]:
-        """Yield what is wrong with encoder, corpus and teacher of a run of this method."""
+        """Yield a finding unless encoder, corpus and teacher of a run are those that this method needs."""
         yield from self.encoder_findings(origin)
         if self.read_columns and origin.corpus is None:
-            yield Finding("corpus", f"{self.module} trains, and no corpus is named", "Name one.")
+            yield Finding("corpus", f"missing, but {self.module} trains on a corpus", "Add `corpus`.")
         elif origin.corpus is not None and not self.read_columns:
-            found = f"{self.module} trains nothing; {origin.corpus} is named"
-            yield Finding("corpus", found, "Leave it out, or name another method.")
+            found = f"{origin.corpus}, but {self.module} trains nothing"
+            yield Finding("corpus", found, "Remove `corpus`, or choose another method.")
         elif missing := [column for column in self.read_columns if column not in origin.columns]:
             has = ", ".join(origin.columns)
-            found = f"{self.module} reads the column {missing[0]}; {origin.corpus} has {has}"
-            yield Finding("corpus", found, "Name another corpus, or another method.")
+            found = f"{self.module} reads the column {missing[0]}, but {origin.corpus} has only {has}"
+            yield Finding(
+                "corpus", found, f"Choose a corpus with the column {missing[0]}, or another method."
+            )
         if self.has_teacher and not origin.teacher:
-            found = f"{self.module} learns the vectors of a teacher, and none is named"
-            yield Finding("teacher", found, "Name an encoder with one run.")
+            found = f"missing, but {self.module} learns the vectors of a teacher"
+            yield Finding("teacher", found, "Set it to an encoder with one run in `runs`.")
         if origin.teacher and not self.has_teacher:
-            found = f"{self.module} learns from no teacher; {origin.teacher} is named"
-            yield Finding("teacher", found, "Leave it out, or name distil.")
+            found = f"{origin.teacher}, but {self.module} has no teacher"
+            yield Finding("teacher", found, "Remove `teacher`, or set method to distil.")
 
     def encoder_findings(self, origin: Origin) -> Iterator[Finding]:
-        """Yield what is wrong with the encoder: most methods start from a single one, which training may continue."""
+        """Yield a finding unless the encoder suits: most methods need a single one, or one run to train further."""
         if len(origin.members) > 1 or (origin.members and not self.columns):
             found = f"{self.module} starts from one encoder; {origin.encoder} consists of {origin.in_words}"
-            yield Finding("encoder", found, "Name another.")
+            yield Finding("encoder", found, "Choose an encoder without `runs`.")
 
     def misfits(self, start: Start) -> Iterator[Finding]:
-        """Yield requirements of these settings that the sizes of the encoder do not meet.
+        """Yield a finding for each setting that does not fit the sizes of the encoder.
 
-        Paths begin with ``method`` or are ``encoder``.
+        Paths begin with ``method``, or are ``encoder``.
         """
         return iter(())
 
     def unchunkable(self) -> Iterator[Finding]:
-        """Why ``training.chunk`` would change what these settings make of a batch, a line each."""
+        """Yield a finding for each reason why ``training.chunk`` would change this method's result."""
         return iter(())
 
 
@@ -133,28 +135,28 @@ class ReadingMethod(MethodConfig):
 
     @property
     def labels(self) -> Sequence[str]:
-        """Labels of the readout."""
+        """Return the labels of the readout."""
         return self.readout.labels
 
     def conflicts(self) -> Iterator[Finding]:
-        """Reading [MASK] requires a template; ``as_published`` works only with ``frozen``."""
+        """Require a template to read [MASK], and ``frozen`` without one for ``as_published``."""
         setting = self.readout.mask_setting
         if setting and not self.is_prompted:
             yield Finding(
                 f"readout.{setting}",
-                f"{getattr(self.readout, setting)} reads [MASK], and the method puts no template around "
-                "sentences",
-                "Use promptbert, a frozen run's template, or other tokens.",
+                f"{getattr(self.readout, setting)} reads [MASK], but the method puts sentences into no "
+                "template",
+                "Use promptbert, add a template to a frozen run, or choose other tokens.",
             )
         if self.readout.kind == "as_published" and (self.module != "frozen" or self.is_prompted):
             yield Finding(
                 "readout.kind",
-                "as_published, which is an encoder as it is, with a prompt of its own",
-                "Use it in frozen without a template, or take pooling.",
+                "as_published, which is a whole published encoder with its own prompt",
+                "Use it with frozen and without a template, or set it to pooling.",
             )
 
     def misfits(self, start: Start) -> Iterator[Finding]:
-        """Misfits of the readout."""
+        """Return the findings of the readout."""
         return (finding.under("method") for finding in self.readout.misfits(start))
 
 
@@ -169,15 +171,15 @@ class TrainingMethod(ReadingMethod):
 
     @property
     def overrides(self) -> Mapping[str, Any]:
-        """The encoder's dropout, if it is set."""
+        """Return the encoder's dropout; None keeps the model's."""
         return {"dropout": self.dropout}
 
     def unchunkable(self) -> Iterator[Finding]:
-        """A readout that mixes the sentences of a batch cannot be chunked."""
+        """Yield a finding if the readout mixes the sentences of a batch."""
         if not self.readout.is_independent:
             yield Finding(
                 "training.chunk",
-                f"the readout {self.readout.kind}, as it is set, sums over a whole batch",
+                f"the readout {self.readout.kind} sums over a whole batch with these settings",
                 "Set it to null for this method, or change the readout.",
             )
 
@@ -188,14 +190,14 @@ class Contrastive(TrainingMethod):
     reducible: ClassVar[bool] = True
 
     temperature: SoftmaxTemperature
-    head_at_test: bool = Field(description="Whether the MLP head is part of the embedding at test.")
+    head_at_test: bool = Field(description="Whether the MLP head is kept at test time.")
 
 
 class Whitening(Settings):
-    """A linear map, fitted on a text, after which its vectors have mean 0 and covariance 1."""
+    """A linear map, fitted on a text, that gives its vectors mean 0 and identity covariance."""
 
     text: Annotated[Name, Refers("corpora")] = Field(
-        description="Corpus; of triples, all their sentences are read."
+        description="Corpus on which the map is fitted; all sentences of triples are read."
     )
     max_sentences: FirstN
     max_tokens: MaxTokens
@@ -206,80 +208,83 @@ class Frozen(ReadingMethod):
 
     module: Literal["frozen"]
     template: Template | None = Field(
-        default=None, description="Prompt that sentences are put into; left out for none."
+        default=None, description="Prompt into which sentences are put; omit for none."
     )
-    whitening: Whitening | None = Field(default=None, description="Map of its vectors; left out for none.")
+    whitening: Whitening | None = Field(default=None, description="Whitening of the vectors; omit for none.")
 
     @property
     def is_prompted(self) -> bool:
-        """Whether there is a template."""
+        """Return whether there is a template."""
         return self.template is not None
 
     @property
     def fitted_on(self) -> str | None:
-        """Return the text of the whitening."""
+        """Return the corpus on which the whitening is fitted; None without whitening."""
         return self.whitening.text if self.whitening else None
 
     def conflicts(self) -> Iterator[Finding]:
-        """Vectors that a head or a published model gives are not whitened."""
+        """Yield a finding if vectors of a head or of a published model are to be whitened."""
         yield from super().conflicts()
         if self.whitening and (self.readout.kind == "as_published" or self.readout.has_head):
             yield Finding(
                 "whitening",
                 "it needs a readout without a head",
-                "Take pooling, with a pooler other than cls.",
+                "Set readout.kind to pooling, with a pooler other than cls.",
             )
 
 
 class Repooled(ReadingMethod):
-    """Settings of another readout of one run."""
+    """Settings of a trained run with another readout."""
 
     starts_from: ClassVar[StartsFrom] = "run"
 
     module: Literal["repooled"]
     keeps_prompt: bool = Field(
-        default=True, description="False reads sentences as they are, where the run puts them into a prompt."
+        default=True, description="Whether sentences are put into the run's prompt, if it has one."
     )
 
     def encoder_findings(self, origin: Origin) -> Iterator[Finding]:
-        """Yield a finding unless there is exactly one run."""
+        """Yield a finding unless the encoder consists of exactly one run."""
         if len(origin.members) != 1:
-            found = f"{self.module} pools exactly one run again; {origin.encoder} has {origin.in_words}"
-            yield Finding("encoder", found, "Name an encoder with one in `runs`.")
+            found = f"{self.module} needs exactly one run; {origin.encoder} has {origin.in_words}"
+            yield Finding("encoder", found, "Choose an encoder with one run in `runs`.")
 
 
 class Ensemble(MethodConfig):
-    """Settings of an ensemble."""
+    """Settings of an ensemble, which adds up the vectors of runs."""
 
     starts_from: ClassVar[StartsFrom] = "runs"
 
     module: Literal["ensemble"]
-    weights: tuple[float, ...] | None = Field(description="Of the runs, in their order; null: 1 each.")
+    weights: tuple[float, ...] | None = Field(
+        description="Weights of the member runs, in their order; null: 1 each."
+    )
 
     def encoder_findings(self, origin: Origin) -> Iterator[Finding]:
-        """Yield a finding if there are no runs to add up."""
+        """Yield a finding if the encoder consists of no runs."""
         if not origin.members:
-            found = f"{self.module} adds up runs; {origin.encoder} consists of none"
-            yield Finding("encoder", found, "Name an encoder with `runs`.")
+            found = f"{self.module} adds up runs, but {origin.encoder} has none"
+            yield Finding("encoder", found, "Choose an encoder with `runs`.")
 
     def misfits(self, start: Start) -> Iterator[Finding]:
-        """There is a weight for each run."""
+        """Yield a finding unless there is one weight for each run."""
         if self.weights is not None and start.members is not None and len(self.weights) != start.members:
             yield Finding(
                 "method.weights",
                 f"{len(self.weights)} weights; {start.encoder} consists of {start.members} runs",
-                "Give one each, or null.",
+                f"Write {start.members} weights, or null for 1 each.",
             )
 
 
 class Distil(TrainingMethod):
-    """Settings of distillation."""
+    """Settings of distillation from a teacher."""
 
     has_teacher: ClassVar[bool] = True
 
     module: Literal["distil"]
     target: Literal["sum", "mean"] = Field(
-        description="The teacher's vector, or that over its encoders' number."
+        description="Vector to predict: sum is the teacher's vector; mean divides it by the number of its "
+        "encoders."
     )
 
 
@@ -295,14 +300,15 @@ class SupervisedSimCSE(Contrastive):
     columns: ClassVar[tuple[str, ...]] = ("anchor", "positive", "negative")
 
     module: Literal["supervised_simcse"]
-    hard_negatives: bool = Field(description="Whether the corpus's column of negatives is read.")
+    hard_negatives: bool = Field(description="Whether the corpus's column `negative` is read.")
     hard_negative_weight: float = Field(
-        description="Added to the logit of a row's own hard negative: 0 in SimCSE, 1 in LayerAttPooler's code."
+        description="Constant added to the logit of a row's own hard negative: 0 in SimCSE, 1 in "
+        "LayerAttPooler's code."
     )
 
     @property
     def read_columns(self) -> Sequence[str]:
-        """Negatives are left out where none are hard."""
+        """Return the columns, without ``negative`` if no hard negatives are read."""
         return self.columns if self.hard_negatives else self.columns[:2]
 
 
@@ -312,22 +318,22 @@ class PromptBERT(Contrastive):
     is_prompted: ClassVar[bool] = True
 
     module: Literal["promptbert"]
-    templates: tuple[Template, Template] = Field(description="One for each view while training.")
+    templates: tuple[Template, Template] = Field(description="Templates of the two views in training.")
     test_template: Template = Field(
-        description="At test; the code ends sentences in a full stop there alone."
+        description="Template at test time; only there, the code adds a full stop to sentences."
     )
     cut: Literal["sentence", "with_specials"] = Field(
-        description="What training.max_tokens counts: the sentence's own tokens, or [CLS] and [SEP] too."
+        description="Tokens that training.max_tokens counts: the sentence's own, or [CLS] and [SEP] too."
     )
     bias_positions: Literal["own", "zero"] = Field(
-        description="First position of a bare template: the encoder's own first, or 0."
+        description="First position of a template without its sentence: the encoder's first position, or 0."
     )
     chosen_by: Literal["denoised", "test"] = Field(
-        description="How checkpoints are scored: as while training, or as at test."
+        description="Vectors by which checkpoints are scored: denoised as in training, or as at test time."
     )
 
     def conflicts(self) -> Iterator[Finding]:
-        """Require as many masks on each side of the sentence in all templates, since they are told by their places."""
+        """Require the same numbers of masks before and after the sentence in all templates: places identify masks."""
         yield from super().conflicts()
         before, after = self.test_template.mask_counts
         for number, template in enumerate(self.templates):
@@ -336,7 +342,7 @@ class PromptBERT(Contrastive):
                 yield Finding(
                     f"templates.{number}",
                     f"{found}; test_template has {before} and {after}",
-                    "Write the same in both.",
+                    f"Write {before} before and {after} after it.",
                 )
 
 
@@ -346,58 +352,74 @@ class DiffCSE(Contrastive):
     reducible: ClassVar[bool] = False
 
     module: Literal["diffcse"]
-    mlm_probability: float = Field(gt=0, lt=1, description="Of the tokens, masked for the generator.")
+    mlm_probability: float = Field(
+        gt=0, lt=1, description="Fraction of the tokens that is masked for the generator."
+    )
     masking: Literal["bert", "mask"] = Field(
-        description="What chosen tokens become: 80% [MASK], 10% random and 10% unchanged, or all [MASK]."
+        description="Replacement of chosen tokens: bert: 80% [MASK], 10% random, 10% unchanged; mask: all [MASK]."
     )
     filled: Literal["all", "chosen"] = Field(
-        description="Tokens that the generator rewrites: all but [CLS], as in the code, or the chosen ones."
+        description="Tokens that the generator replaces: all but [CLS], as in the code, or only the chosen ones."
     )
-    generator_dropout: bool = Field(description="Whether the generator drops out as while training.")
-    weight: float = Field(gt=0, description="lambda, of the loss of replaced tokens.")
+    generator_dropout: bool = Field(description="Whether dropout is active in the generator.")
+    weight: float = Field(gt=0, description="Weight lambda of the replaced-token loss.")
     projector: Literal["head", "batch_norm"] = Field(
-        description="On top of the vector while training: SimCSE's MLP, or two layers with BatchNorm."
+        description="Projector on top of the vector in training: SimCSE's MLP, or two layers with BatchNorm."
     )
 
     @property
     def labels(self) -> Sequence[str]:
-        """The generator's, and the readout's."""
+        """Return the labels of the readout and of the generator."""
         return [*self.readout.labels, "the base encoder itself stands in for DiffCSE's generator, DistilBERT"]
 
     def conflicts(self) -> Iterator[Finding]:
-        """An embedding has no BatchNorm."""
+        """Yield a finding if the BatchNorm projector is to be kept at test time."""
         yield from super().conflicts()
         if self.projector == "batch_norm" and self.head_at_test:
-            yield Finding("projector", "batch_norm is not part of an embedding", "Set head_at_test: false.")
+            yield Finding(
+                "projector",
+                "batch_norm, which cannot be part of an embedding",
+                "Set head_at_test to false, or this to head.",
+            )
 
     def unchunkable(self) -> Iterator[Finding]:
-        """Its discriminator reads every token again."""
-        yield Finding("training.chunk", "diffcse's discriminator reads the batch again", "Leave it out.")
+        """Yield a finding: the discriminator reads every token of the batch again."""
+        yield Finding(
+            "training.chunk",
+            "diffcse's discriminator reads the batch again",
+            "Set it to null for this method.",
+        )
 
 
 class InforMinCL(Contrastive):
     """Settings of InforMin-CL."""
 
     module: Literal["informin_cl"]
-    reconstruction_weight: float = Field(ge=0, description="w; 0 is SimCSE.")
+    reconstruction_weight: float = Field(
+        ge=0, description="Weight w of the reconstruction loss; 0 is SimCSE."
+    )
 
 
 class Sscl(Contrastive):
     """Settings of SSCL."""
 
     module: Literal["sscl"]
-    negative_layers: tuple[int, ...] = Field(min_length=1, description="Hidden states that are negatives.")
+    negative_layers: tuple[int, ...] = Field(
+        min_length=1, description="Hidden states (0 is the embedding output) whose vectors are negatives."
+    )
 
     def conflicts(self) -> Iterator[Finding]:
-        """One layer is pooled."""
+        """Require a pooling readout of a single layer."""
         yield from super().conflicts()
         if not isinstance(self.readout, Pooling) or len(self.readout.indices) != 1:
             yield Finding(
-                "readout", "sscl pools one layer as it pools others", "Give a pooling readout of one layer."
+                "readout",
+                "sscl needs a pooling readout of a single layer",
+                "Set kind to pooling, with one layer in `layers`.",
             )
 
     def misfits(self, start: Start) -> Iterator[Finding]:
-        """The encoder has the layers that are negatives."""
+        """Yield a finding if the encoder lacks a negative layer, too."""
         yield from super().misfits(start)
         yield from layers_outside(self.negative_layers, "method.negative_layers", start)
 
@@ -407,15 +429,15 @@ class LLM2Vec(Contrastive):
 
     module: Literal["llm2vec"]
     lora_rank: int = Field(gt=0, description="Rank r of the adapters.")
-    lora_alpha: int = Field(gt=0, description="Their scale is alpha / r.")
-    lora_dropout: float = Field(ge=0, lt=1, description="Of the adapters' inputs.")
+    lora_alpha: int = Field(gt=0, description="Scale alpha; the adapters' output is multiplied by alpha / r.")
+    lora_dropout: float = Field(ge=0, lt=1, description="Dropout of the adapters' inputs.")
     weights: Literal["float32", "bfloat16"] = Field(
-        description="Precision of the frozen weights, and of the model that is saved."
+        description="Precision of the frozen weights and of the saved model."
     )
 
     @property
     def overrides(self) -> Mapping[str, Any]:
-        """The dropout, and the precision of the frozen weights."""
+        """Return the dropout and the precision of the frozen weights."""
         return {**super().overrides, "dtype": self.weights}
 
 
@@ -429,66 +451,77 @@ class Jtcse(TrainingMethod):
     starts_from: ClassVar[StartsFrom] = "pair"
 
     module: Literal["jtcse"]
-    readout: AnyReadout = Field(description="Of each sub-encoder, at test.")
+    readout: AnyReadout = Field(description="Readout of each sub-encoder at test time.")
     temperature: SoftmaxTemperature
     terms: tuple[Term, ...] = Field(min_length=1, description="Terms of Eq. 15 that are added up (Table X).")
-    cross_every: int | None = Field(gt=0, description="k: every k-th layer attends across; null: none does.")
-    cross_mode: CrossMode = Field(description="Where the cross-attention goes.")
-    direction: Literal["random", "forward"] = Field(description="Of ICNCE: by a coin, or always I to II.")
-    modulus_weight: float = Field(gt=0, description="Of the modulus term; 0.5 in the code, 1 in Eq. 13.")
-    modulus_of: Literal["pooler", "cls"] = Field(description="What the modulus is taken of.")
-    bypassed_layernorms: int = Field(ge=0, description="Last layers whose LayerNorms are left out (Fig. 8).")
+    cross_every: int | None = Field(
+        gt=0, description="Every k-th layer attends across, for this k; null: none does."
+    )
+    cross_mode: CrossMode = Field(description="Use of the cross-attention's output (methods/jtcse.py).")
+    direction: Literal["random", "forward"] = Field(
+        description="Direction of ICNCE: drawn for each step, or always I to II."
+    )
+    modulus_weight: float = Field(
+        gt=0, description="Weight of the modulus term; 0.5 in the code, 1 in Eq. 13."
+    )
+    modulus_of: Literal["pooler", "cls"] = Field(description="Vectors whose modulus is taken.")
+    bypassed_layernorms: int = Field(
+        ge=0, description="Number of last layers whose LayerNorms are bypassed (Fig. 8)."
+    )
 
     def encoder_findings(self, origin: Origin) -> Iterator[Finding]:
-        """Yield a finding unless there are two runs that differ."""
+        """Yield a finding unless the encoder consists of two different runs."""
         joins = f"{self.module} joins two different runs"
         if len(origin.members) != 2:
             found = f"{joins}; {origin.encoder} consists of {origin.in_words}"
-            yield Finding("encoder", found, "Name two in its `runs`.")
+            yield Finding("encoder", found, "Choose an encoder with two runs in `runs`.")
         elif origin.alike:
-            found = f"{joins}; {' and '.join(origin.members)} differ in nothing that decides a model"
+            found = f"{joins}; {' and '.join(origin.members)} have the same settings"
             yield Finding("encoder", found, f"Change one in `runs` of {origin.encoder}.")
 
     @property
     def reads_pooler(self) -> bool:
-        """Whether a modulus is taken of the poolers' output."""
+        """Return whether the modulus is taken of the poolers' output."""
         return "ictm" in self.terms and self.modulus_of == "pooler"
 
     @property
     def reads_cross_streams(self) -> bool:
-        """Whether cross-attention reaches the loss."""
+        """Return whether cross-attention reaches the loss."""
         return "icnce" in self.terms or self.cross_mode == "feedback"
 
     def misfits(self, start: Start) -> Iterator[Finding]:
-        """The two encoders can be joined, and have the layers that are named."""
+        """Yield a finding unless the two encoders can be joined and have the configured layers."""
         yield from super().misfits(start)
         for kind in dict.fromkeys(size.kind for size in start.sizes):
             if kind not in (None, *BUILT_AS_BERT):
                 known = ", ".join(BUILT_AS_BERT)
                 yield Finding(
                     "encoder",
-                    f"jtcse attends across encoders built as BERT ({known}); {start.encoder} has one of {kind}",
-                    "Name others.",
+                    f"jtcse attends across encoders built as BERT ({known}); {start.encoder} has one of "
+                    f"type {kind}",
+                    "Choose runs on such encoders.",
                 )
         if start.frozen:
             yield Finding(
                 "encoder",
                 f"jtcse joins trained runs; {start.frozen[0]} trains nothing",
-                f"Name another in `runs` of {start.encoder}.",
+                f"Replace it in `runs` of {start.encoder}.",
             )
         if len(sizes := dict.fromkeys((size.layers, size.width) for size in start.sizes)) > 1:
             found = ", ".join(f"{layers} layers of {width}" for layers, width in sizes)
             yield Finding(
                 "encoder",
                 f"the runs of {start.encoder} have encoders of several sizes: {found}",
-                "Name others.",
+                "Choose runs on encoders of one size.",
             )
-        for depth in start.depths[:1]:
+        if start.depths:
+            depth = start.depths[0]
             if self.cross_every is not None and depth % self.cross_every:
                 yield Finding(
                     "method.cross_every",
-                    f"{self.cross_every}; the {depth} layers of {start.encoder} are no multiple of it",
-                    "Use a divisor, or null.",
+                    f"{self.cross_every}; the number of layers of {start.encoder}, {depth}, is no "
+                    "multiple of it",
+                    f"Set it to a divisor of {depth}, or null.",
                 )
             if self.bypassed_layernorms > depth:
                 yield Finding(
@@ -499,25 +532,27 @@ class Jtcse(TrainingMethod):
 
 
 class ThresholdConfig(Settings):
-    """The threshold c."""
+    """Settings of 3R's threshold c."""
 
-    surrogate: Literal["straight_through", "soft", "frozen"] = Field(description="How c gets a gradient.")
+    surrogate: Literal["straight_through", "soft", "frozen"] = Field(
+        description="Surrogate through which c gets a gradient; frozen: c is not trained."
+    )
     start: float | None = Field(
-        ge=0, description="First value; null draws it from U(0, 1) with the run's seed."
+        ge=0, description="Initial value of c; null draws it from U(0, 1) with the run's seed."
     )
     temperature: float = Field(gt=0, description="T of the surrogate, on the scale of the deviations.")
     travel: float = Field(
         ge=0,
-        description="How far c can move in one schedule: the sum of its learning rates; 0 if frozen.",
+        description="Maximum change of c in one schedule, the sum of its learning rates; 0 if frozen.",
     )
 
     def conflicts(self) -> Iterator[Finding]:
-        """A frozen threshold does not learn."""
+        """Require a positive ``travel`` unless the threshold is frozen, and 0 if it is."""
         if (self.surrogate == "frozen") != (self.travel == 0):
             yield Finding(
                 "travel",
                 f"{self.travel:g} with surrogate {self.surrogate}",
-                "A frozen threshold has 0, and no other has.",
+                "Set it to 0." if self.surrogate == "frozen" else "Set it above 0.",
             )
 
 
@@ -536,111 +571,111 @@ PlainMethod = (
     | Jtcse
 )
 AnyPlainMethod = Annotated[PlainMethod, Field(discriminator="module")]
-"""Settings of a method that has no other underneath."""
+"""Settings of a method that wraps no other."""
 
 
 class Reduction(MethodConfig):
-    """Settings of 3R itself, without the method underneath."""
+    """Settings of 3R itself, without the wrapped method."""
 
     columns: ClassVar[tuple[str, ...]] = ("anchor", "exemplar", "word")
 
     module: Literal["three_r"]
     pool: Annotated[str, Refers("exemplars")] | None = Field(
-        description="Pool of exemplars; null where none are subtracted."
+        description="Pool of exemplars; null if none are subtracted."
     )
-    k: int = Field(gt=0, description="Exemplars a step; at most as many as the pool has.")
+    k: int = Field(gt=0, description="Number of exemplars per step; at most the number in the pool.")
     words: int | None = Field(
-        gt=1, description="Most frequent words of the corpus; null where none are read."
+        gt=1, description="Number of most frequent words of the corpus to read; null if none are read."
     )
     identify: Literal["batch", "both_views", "words_at_start", "words_each_step", "all"]
     subtract: Literal["exemplars", "words", "word_rows", "own"]
     where: Literal["after_head", "before_head"]
-    detach: bool = Field(description="Whether the redundant vector is held fixed.")
+    detach: bool = Field(description="Whether no gradient flows through the redundant vector.")
     threshold: ThresholdConfig
 
     @property
     def exemplar_pool(self) -> str | None:
-        """Return the pool."""
+        """Return the pool of exemplars; None if none are subtracted."""
         return self.pool
 
     @property
     def reads_words(self) -> bool:
-        """Whether frequent words are embedded."""
+        """Return whether frequent words are embedded."""
         return self.identify.startswith("words") or self.subtract.startswith("word")
 
     def conflicts(self) -> Iterator[Finding]:
-        """A pool and words are named where they are read."""
+        """Require ``pool`` and ``words`` if they are read, and null if they are not."""
         if (self.pool is not None) != (self.subtract == "exemplars"):
             yield Finding(
                 "pool",
                 f"{self.pool or 'null'} with subtract {self.subtract}",
-                "Give a pool where exemplars are subtracted, and null elsewhere.",
+                "Set it to null." if self.pool else "Set it to a block of `exemplars`.",
             )
         if (self.words is not None) != self.reads_words:
             yield Finding(
                 "words",
                 f"{shown(self.words)} with identify {self.identify} and subtract {self.subtract}",
-                "Give a number where words are embedded, and null elsewhere.",
+                "Set it to null." if self.words else "Set it to a number of words, such as 1000.",
             )
 
 
 class ReductionBlock(Reduction):
-    """Settings of 3R, as its block has them."""
+    """Settings of 3R in a block of the configuration."""
 
     base: Annotated[Name, Refers("methods", ("methods without a base",))] = Field(
-        description="Block of the method underneath."
+        description="Block of the wrapped method."
     )
 
     @property
     def form(self) -> str:
-        """Return the form of the block."""
+        """Return the form of the block, for references to it."""
         return "methods with a base"
 
 
 class ThreeR(Reduction):
-    """Settings of 3R on a method."""
+    """Settings of 3R and of the method that it wraps."""
 
     base: AnyPlainMethod = Field(
-        description="The method underneath; in the configuration, the name of its block."
+        description="The wrapped method; in the configuration, the name of its block."
     )
 
     @property
     def labels(self) -> Sequence[str]:
-        """Labels of the method underneath."""
+        """Return the labels of the wrapped method."""
         return self.base.labels
 
     @property
     def overrides(self) -> Mapping[str, Any]:
-        """Overrides of the method underneath."""
+        """Return the overrides of the wrapped method."""
         return self.base.overrides
 
     @property
     def read_columns(self) -> Sequence[str]:
-        """Columns that the method underneath reads."""
+        """Return the columns that the wrapped method reads."""
         return self.base.read_columns
 
     def conflicts(self) -> Iterator[Finding]:
-        """The method underneath has vectors to reduce."""
+        """Require a contrastive method without a template as the wrapped one."""
         if not self.base.reducible:
             yield Finding(
                 "base",
                 f"{self.base.module} compares no pairs of vectors that could be reduced",
-                "Name a block of a contrastive method, such as simcse.",
+                "Set it to a contrastive method, such as simcse.",
             )
         if self.base.is_prompted:
             yield Finding(
                 "base",
-                f"exemplars and words have no template, and {self.base.module} reads its [MASK]",
-                "Name a block without one.",
+                f"exemplars and words have no template, whose [MASK] {self.base.module} reads",
+                "Set it to a method without a template, such as simcse.",
             )
         yield from super().conflicts()
 
     def encoder_findings(self, origin: Origin) -> Iterator[Finding]:
-        """Yield what the method underneath finds wrong."""
+        """Return the findings of the wrapped method on its encoder."""
         return self.base.encoder_findings(origin)
 
     def misfits(self, start: Start) -> Iterator[Finding]:
-        """Misfits of the method underneath, and of a pool with fewer exemplars than a step takes."""
+        """Yield the findings of the wrapped method, and one if the pool has fewer exemplars than a step needs."""
         yield from map(_of_base, self.base.misfits(start))
         if start.pool_sentences is not None and self.k > start.pool_sentences:
             yield Finding(
@@ -650,12 +685,12 @@ class ThreeR(Reduction):
             )
 
     def unchunkable(self) -> Iterator[Finding]:
-        """Reason of the method underneath."""
+        """Return the wrapped method's reasons against chunks."""
         return map(_of_base, self.base.unchunkable())
 
 
 def _of_base(finding: Finding) -> Finding:
-    """Return a finding about a method as one about the method underneath another."""
+    """Return a finding about a method as one about a wrapped method."""
     return finding._replace(path=finding.path.replace("method.", "method.base.", 1))
 
 
@@ -666,10 +701,10 @@ MethodBlock = Annotated[PlainMethod | ReductionBlock, Field(discriminator="modul
 
 
 def read_method(section: Mapping[str, Any], place: str) -> AnyMethod:
-    """Settings of a method, those of the one underneath among them, found at ``place``.
+    """Return the settings of a method, and of the one that it wraps, read from ``section``, found at ``place``.
 
     Raises:
-        ConfigError: naming the first key that is wrong and what is wrong with it.
+        ConfigError: with the first wrong key and its error.
     """
     read: AnyMethod = parse(AnyMethod, section, place)
     return read

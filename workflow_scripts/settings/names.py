@@ -1,4 +1,4 @@
-"""Names that a user of the configuration chooses, and values that several sections have."""
+"""Types of names that users of the configuration choose, and of values that several sections have."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,20 +20,22 @@ def _not_blank(text: str) -> str:
 
 
 Printed = Annotated[str, AfterValidator(_not_blank)]
-"""A text that tables or figures print, and without which they could not be read."""
+"""A text that tables or figures print; it must not be blank."""
 Defined = str | Annotated[list[str], Field(min_length=1)]
-"""Names of blocks of the configuration, which are looked up there."""
+"""The name of a block of the configuration."""
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 MaxTokens = Annotated[
     int,
     Field(
-        gt=2, description="Longest sentence or text, in tokens; [CLS] and [SEP] count. Longer ones are cut."
+        gt=2,
+        description="Maximum length of a sentence or text, in tokens with [CLS] and [SEP]; longer ones are "
+        "truncated.",
     ),
 ]
 FirstN = Annotated[int | None, Field(gt=0, description="Use the first N sentences or rows; null: all.")]
 Substitution = Annotated[
     str | None,
-    Field(description="Printed with every number, where this stands in for what a paper has; null: nothing."),
+    Field(description="Label printed with every number if this replaces something of a paper; null: none."),
 ]
 SoftmaxTemperature = Annotated[
     float, Field(gt=0, le=1, description="Temperature of the softmax over cosines; 0.05 in the papers.")
@@ -44,12 +46,12 @@ Place = Annotated[str, Field(pattern=r"^(method|training|exemplars)(\.[a-z_]+)+$
 
 @dataclass(frozen=True)
 class Refers:
-    """Mark of a name, or of several, that stand for blocks of some section, which the graph looks up there."""
+    """Mark of names that refer to blocks of a section; the graph checks these references."""
 
     section: str
-    """Dotted; ``grid`` is the grid that the name is in, ``resources`` the folder, ``{}`` the key of a mapping."""
+    """Dotted path; ``grid`` is the grid around the name, ``resources`` the folder, ``{}`` the key of a mapping."""
     forms: tuple[str, ...] = ()
-    """Forms that the block may have (``graph.checks``); none if it may have any."""
+    """Accepted forms of the block (``graph.checks``); empty if every form is."""
 
 
 AnyDataset = Annotated[str, Refers("datasets")]
@@ -57,13 +59,13 @@ Pairs = Annotated[str, Refers("datasets", ("pairs",))]
 Labelled = Annotated[str, Refers("datasets", ("labelled",))]
 Sentences = Annotated[str, Refers("datasets", ("sentences",))]
 Texts = Annotated[str, Refers("datasets", ("sentences", "pairs"))]
-"""A dataset whose texts are read, whatever else is in it."""
+"""A dataset of which only the texts are read."""
 CorpusName = Annotated[Name, Refers("corpora", ("sentences", "round trips"))]
 EncoderName = Annotated[Name, Refers("encoders", ("single encoders",))]
 Heading = Annotated[str, Refers("grid.headings")]
 """Heading of a column that shows no times."""
 Scored = Annotated[str, Refers("grid.scores")]
-"""Heading of one that shows scores."""
+"""Heading of a column of scores."""
 Repeatable = Annotated[str, Refers("grid.scores and means")]
 LlmName = Annotated[Name, Refers("llms")]
 Measured = Annotated[str, Refers("extraction.measures")]
@@ -76,7 +78,8 @@ ModelName = Annotated[str, Refers("extraction.models")]
 Precision = Annotated[
     Literal["auto", "float32", "bfloat16"],
     Field(
-        description="Of the encoder's matrix products; auto is bfloat16 where the GPU has it, and never on a CPU."
+        description="Precision of the encoder's matrix products; auto is bfloat16 on GPUs that support it, else "
+        "float32."
     ),
 ]
 
@@ -85,15 +88,15 @@ MASK = "[MASK]"
 
 
 class Template(Settings):
-    """One prompt."""
+    """One prompt, with the place of the sentence and masks."""
 
-    text: str = Field(description="Exact bytes, [X] once, [MASK] any number of times.")
+    text: str = Field(description="Exact text of the prompt: [X] once, [MASK] any number of times.")
     add_period: bool = Field(
-        description="Whether a sentence without a closing mark gets a full stop (PromptBERT)."
+        description="Whether a full stop is added to sentences without closing punctuation (PromptBERT)."
     )
 
     def conflicts(self) -> Iterator[Finding]:
-        """The sentence has one place."""
+        """Require exactly one place of the sentence."""
         if (times := self.text.count(SENTENCE)) != 1:
             yield Finding(
                 "text", f"the place of the sentence, {SENTENCE}, occurs {times} times", "Write it once."
@@ -101,17 +104,17 @@ class Template(Settings):
 
     @property
     def masks(self) -> int:
-        """Number of masks."""
+        """Return the number of masks."""
         return self.text.count(MASK)
 
     @property
     def mask_counts(self) -> tuple[int, int]:
-        """Numbers of masks before and after the sentence."""
+        """Return the numbers of masks before and after the sentence."""
         before, after = self.text.split(SENTENCE)
         return before.count(MASK), after.count(MASK)
 
     def sides(self, mask_token: str | None) -> tuple[str, str]:
-        """The text before and after the sentence, with the tokeniser's own mask.
+        """Return the text before and after the sentence, with the tokeniser's own mask.
 
         Raises:
             ConfigError: if the template has masks and the tokeniser has none.

@@ -1,7 +1,7 @@
-"""Overrides: what encoders, methods, readings and runs change of a run's settings.
+"""Overrides of a run's settings by encoders, methods, readings and runs.
 
-An override has only the keys that it changes; an explicit null changes a value to null. Its keys are checked by
-themselves, and once more in the settings that they are laid over.
+An override has only the keys that it changes; an explicit null sets a value to null. Its keys are first checked on
+their own, and again as part of the complete settings.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ Keys = dict[str, JsonValue]
 
 
 def _keys_of(kind: type[Settings]) -> AfterValidator:
-    """Return the check of some keys of a section by themselves."""
+    """Return a validator of some keys of a section, without the others."""
 
     def check(keys: Keys) -> Keys:
         if findings := read(kind, keys, partial=True)[1]:
@@ -35,20 +35,22 @@ DevelopmentOverrides = Annotated[Keys, _keys_of(Development)]
 
 
 class Override(Settings):
-    """Changes of a method's settings, of its training, and of how its checkpoints are chosen."""
+    """Overrides of a method's settings, of its training and of its checkpoint selection."""
 
-    method: Keys = Field(default={}, description="Of the method itself.")
-    training: TrainingOverrides = Field(default={}, description="Of the training.")
-    development: DevelopmentOverrides = Field(default={}, description="Of how checkpoints are chosen.")
+    method: Keys = Field(default={}, description="Overrides of the method's own settings.")
+    training: TrainingOverrides = Field(default={}, description="Overrides of the training.")
+    development: DevelopmentOverrides = Field(default={}, description="Overrides of checkpoint selection.")
 
     def conflicts(self) -> Iterator[Finding]:
-        """Refuse keys of a method's block that are no settings of the method."""
+        """Refuse keys that belong to a method's block but not to its own settings."""
         for key in sorted(self.method.keys() & {"training", "development", "readings"}):
-            yield Finding(f"method.{key}", "no setting of a method", "Write it beside method, not in it.")
+            yield Finding(
+                f"method.{key}", "no setting of a method", "Move it out of method, to the same level."
+            )
 
 
 def laid_over(below: dict[str, Any], *above: dict[str, Any]) -> dict[str, Any]:
-    """Return settings with others laid over them, key by key, the last of them on top; none of them is changed."""
+    """Return a copy of settings with overrides applied in order, key by key."""
     return reduce(_merged, above, below)
 
 

@@ -1,4 +1,4 @@
-"""Readouts: how token states become a sentence vector, a class a kind; and the encoder that they must fit."""
+"""Settings of readouts, a class for each kind, and descriptions of the encoders that they must fit."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from workflow_scripts.errors import Finding
 from workflow_scripts.settings.base import Settings
 
 BUILT_AS_BERT = ("bert", "roberta", "xlm-roberta", "camembert")
-"""Model types whose layers can attend across to another encoder's."""
+"""Model types whose layers support cross-attention to another encoder's."""
 
 
 class Size(NamedTuple):
@@ -19,40 +19,40 @@ class Size(NamedTuple):
     layers: int
     width: int
     positions: int | None = None
-    """Longest sentence in tokens; None if there is no such limit, or it is unknown."""
+    """Maximum length of a sentence in tokens; None if it has no limit or the limit is unknown."""
     kind: str | None = None
-    """Its model type in Transformers; None if unknown."""
+    """Model type in Transformers; None if unknown."""
 
 
 class Start(NamedTuple):
-    """The encoder, or the finished runs, from which a run starts."""
+    """The encoder, or the member runs, from which a run starts."""
 
     encoder: str = "the encoder"
     """Name of the encoder, for messages."""
     sizes: Sequence[Size] = ()
-    """Known sizes of the encoder, or of the encoders of the runs that it consists of."""
+    """Known sizes of the encoder, or of its member runs' encoders."""
     members: int | None = None
-    """Number of runs that the encoder consists of; None for one that is fetched or adapted."""
+    """Number of member runs; None for a fetched or adapted encoder."""
     frozen: Sequence[str] = ()
-    """Names of the untrained runs."""
+    """Names of the untrained member runs."""
     pool_sentences: int | None = None
-    """Sentences of the pool of exemplars that the method names, if it names one."""
+    """Number of sentences in the method's pool of exemplars; None if it has none."""
 
     @property
     def depths(self) -> list[int]:
-        """Distinct known depths."""
+        """Return the distinct known numbers of layers, ascending."""
         return sorted({size.layers for size in self.sizes})
 
 
 class Origin(NamedTuple):
-    """What the configuration says that a run is made from."""
+    """Encoder, corpus and teacher of a run, as configured."""
 
     encoder: str
     """Name of the encoder."""
     members: Sequence[str]
-    """Names of the runs that it consists of; none of one that is fetched or adapted."""
+    """Names of its member runs; empty for a fetched or adapted encoder."""
     alike: bool
-    """Whether these differ in nothing that decides a model."""
+    """Whether the member runs have equal settings, and hence equal models."""
     corpus: str | None
     columns: Sequence[str]
     """Columns of the corpus that a method can read."""
@@ -60,22 +60,25 @@ class Origin(NamedTuple):
 
     @property
     def in_words(self) -> str:
-        """Return the number of runs in words."""
+        """Return the number of member runs in words."""
         number = len(self.members)
         return f"{number or 'no'} run{'' if number == 1 else 's'}"
 
 
 def layers_outside(layers: Sequence[int], place: str, start: Start) -> Iterator[Finding]:
-    """A finding where an encoder lacks one of the hidden states that are named."""
-    for depth in start.depths[:1]:
+    """Yield a finding if an encoder lacks one of some hidden states."""
+    if start.depths:
+        depth = start.depths[0]
         if outside := [layer for layer in layers if not -depth - 1 <= layer <= depth]:
             yield Finding(
-                place, f"{outside[0]}; {start.encoder} has hidden states 0 to {depth}", "Name one of them."
+                place,
+                f"{outside[0]}; {start.encoder} has hidden states 0 to {depth}",
+                f"Choose from: {-depth - 1} to {depth}.",
             )
 
 
 def too_long(block: Settings, start: Start, path: str = "") -> Iterator[Finding]:
-    """Yield settings of a length in tokens, anywhere in a block, above what an encoder takes."""
+    """Yield a finding for each length in tokens, anywhere in a block, that exceeds an encoder's limit."""
     known = [size.positions for size in start.sizes if size.positions]
     for key, value in block.parts().items():
         place = f"{path}.{key}" if path else key
@@ -83,40 +86,44 @@ def too_long(block: Settings, start: Start, path: str = "") -> Iterator[Finding]
             yield from too_long(value, start, place)
         elif known and key in ("max_tokens", "tokens") and value > min(known):
             most = min(known)
-            yield Finding(place, f"{value}; {start.encoder} takes {most}", f"Set it to {most} or less.")
+            yield Finding(
+                place,
+                f"{value}, but {start.encoder} accepts at most {most} tokens",
+                f"Set it to {most} or less.",
+            )
 
 
 class ReadoutConfig(Settings):
     """Settings of a readout: every field but ``kind`` is a key of ``readout`` in a block of config/methods.yaml.
 
-    ``kind`` is the name of its file in ``models/readouts``, as a ``Literal``. The settings are all that a model folder
-    keeps of them, so that they and the encoder's configuration must be enough to make the readout again.
+    ``kind`` is the name of its file in ``models/readouts``, as a ``Literal``. A model folder stores only these
+    settings, so they and the encoder's configuration must suffice to recreate the readout.
     """
 
     kind: str
 
     @property
     def has_head(self) -> bool:
-        """Whether SimCSE's MLP head is trained on its vector."""
+        """Return whether SimCSE's MLP head is trained on top of the vector."""
         return False
 
     @property
     def mask_setting(self) -> str | None:
-        """The setting by which it reads [MASK], for which sentences need a prompt; None if it does not."""
+        """Return the setting by which [MASK] is read, which requires a prompt; None if it is not read."""
         return None
 
     @property
     def is_independent(self) -> bool:
-        """Whether a vector, and what is drawn for it in training, does not depend on the others of its batch."""
+        """Return whether a vector, and its random draws in training, are independent of the rest of its batch."""
         return True
 
     @property
     def labels(self) -> Sequence[str]:
-        """Notes for readers of any number made with it, such as that vectors depend on their batch."""
+        """Return caveats for every number of this readout, such as that vectors depend on their batch."""
         return ()
 
     def misfits(self, start: Start) -> Iterator[Finding]:
-        """Requirements that an encoder does not meet, a line each that begins with ``readout.`` and the setting."""
+        """Yield a finding for each setting that does not fit the encoder; paths begin with ``readout.``."""
         return iter(())
 
 
@@ -139,35 +146,35 @@ _MODES: dict[str, Mode] = {
 
 
 class Pooling(ReadoutConfig):
-    """How token states become a sentence vector."""
+    """Settings of pooling, which averages or selects token states."""
 
     kind: Literal["pooling"]
     pooler: Pooler = Field(
-        description="cls is followed by the method's MLP head, or the encoder's own pooler where none is trained; "
-        "the others have no head."
+        description="cls is followed by the method's MLP head or, if none is trained, by the encoder's own pooler; the "
+        "others have no head."
     )
     layers: tuple[int, ...] | None = Field(
         min_length=1,
-        description="Hidden states (0 is the embedding output) that are averaged; null for the pooler's own.",
+        description="Hidden states to average (0 is the embedding output); null for the pooler's own.",
     )
 
     @property
     def indices(self) -> tuple[int, ...]:
-        """The hidden states that are averaged."""
+        """Return the hidden states that are averaged."""
         return self.layers if self.layers is not None else LAYERS[self.pooler]
 
     @property
     def has_head(self) -> bool:
-        """Whether a method trains an MLP on the pooled vector."""
+        """Return whether a method trains an MLP on the pooled vector."""
         return self.pooler == "cls"
 
     @property
     def mode(self) -> Mode:
-        """How tokens are pooled, in the words of sentence-transformers."""
+        """Return sentence-transformers' name of the pooling of tokens."""
         return _MODES.get(self.pooler, "mean")
 
     def misfits(self, start: Start) -> Iterator[Finding]:
-        """The encoder has the layers."""
+        """Return a finding if the encoder lacks one of the hidden states."""
         return layers_outside(self.indices, "readout.layers", start)
 
 
@@ -185,79 +192,91 @@ Table2 = Literal[
 
 
 class LayerAttention(ReadoutConfig):
-    """Settings of the pooler; all poolings of the paper have an MLP."""
+    """Settings of LayerAttPooler; all poolings of the paper have an MLP."""
 
     has_head: ClassVar[bool] = True
 
     kind: Literal["layer_attention"]
-    pooling: Table2 = Field(description="A row of Table 2.")
+    pooling: Table2 = Field(description="Pooling, a row of the paper's Table 2.")
     weights: Literal["softmax", "ratio", "diagonal"] = Field(
-        description="softmax: the code's; ratio: a score over the sum of its row; diagonal: Equation 1 as printed."
+        description="Weights of layers. softmax: as in the code; ratio: a score divided by the sum of its row; "
+        "diagonal: Equation 1 as printed."
     )
     projection: Literal["linear", "rrelu", "rrelu_per_query"] = Field(
-        description="What follows W_q, W_k and W_v; the code draws new slopes of keys and values for each query."
+        description="Function after W_q, W_k and W_v; the code draws new slopes of keys and values for each "
+        "query (rrelu_per_query)."
     )
-    embeddings: bool = Field(description="Whether the embedding output is a layer, as in the code.")
+    embeddings: bool = Field(description="Whether the embedding output counts as a layer, as in the code.")
     divisor: Literal["layers", "sqrt_width"] = Field(
-        description="Of the scores: their number of layers (the code), or the root of the width; softmax reads it."
+        description="Divisor of the scores, which only softmax reads: the number of layers (the code), or the "
+        "root of the width."
     )
     first_state: Literal[0, 1] = Field(
-        description="First hidden state of the averages over first and last; 0, the embedding output, in the code."
+        description="First state in averages over first and last; 0 is the embedding output, as in the code."
     )
 
 
 class S2Sent(ReadoutConfig):
-    """Settings of the selector."""
+    """Settings of S2Sent's selector."""
 
     kind: Literal["s2sent"]
-    blocks: int = Field(gt=0, description="Number n of blocks, counted from the last.")
-    last_block: bool = Field(description="Whether the last block is one of them; the code leaves it out.")
+    blocks: int = Field(gt=0, description="Number n of fused blocks, counted from the last.")
+    last_block: bool = Field(description="Whether the last block is among them; the code excludes it.")
     form: Literal["stack", "average"] = Field(
         description="stack: a branch for each block (2D SS); average: one branch for their average (1D SS)."
     )
-    pooling: Literal["avg", "cls", "mask"] = Field(description="Tokens of the fused states that are taken.")
-    squeeze: Literal["none", "gap", "dct"] = Field(
-        description="none: layers act on each token; gap: average; dct: frequency selection."
+    pooling: Literal["avg", "cls", "mask"] = Field(
+        description="Tokens of the fused states that give the vector."
     )
-    frequencies: Literal[1, 2, 4, 8, 16] = Field(description="Number m of basis functions; dct reads it.")
+    squeeze: Literal["none", "gap", "dct"] = Field(
+        description="Squeeze of the tokens. none: the layers act on each token; gap: average; dct: frequency "
+        "selection."
+    )
+    frequencies: Literal[1, 2, 4, 8, 16] = Field(
+        description="Number m of basis functions; only dct reads it."
+    )
     frequency_set: Literal["figure", "fcanet"] = Field(
-        description="In the order of figure 4, or as the code lists them; the first five are the same."
+        description="Order of the basis functions: as in figure 4, or as in the code (fcanet); the first five "
+        "are the same."
     )
     dct: Literal["mean", "printed", "sum", "grid"] = Field(
-        description="mean: over a sentence's own length, divided by N L, block frequencies of N or more resampled; "
-        "printed: not resampled; sum: not divided either; grid: the code's."
+        description="Transform. mean: over a sentence's own length, divided by N L, with block frequencies of N "
+        "or more resampled; printed: not resampled; sum: not divided either; grid: as in the code."
     )
-    reduction: int = Field(gt=0, description="Ratio r of the width to the bottleneck's.")
-    activation: Literal["relu", "tanh"] = Field(description="In the bottleneck: the text's or the code's.")
-    bias: bool = Field(description="Of both layers; the code has it.")
-    batch_norm: bool = Field(description="Before the sigmoid; the code has it.")
+    reduction: int = Field(gt=0, description="Ratio r of the width to the bottleneck's width.")
+    activation: Literal["relu", "tanh"] = Field(
+        description="Activation in the bottleneck: the paper's (relu) or the code's (tanh)."
+    )
+    bias: bool = Field(description="Whether both layers have a bias, as in the code.")
+    batch_norm: bool = Field(description="Whether BatchNorm precedes the sigmoid, as in the code.")
     gate: Literal["softmax", "batch", "linear"] = Field(
-        description="softmax: Equation 4; batch: the code's sum over the whole batch; linear: no adaptive weights."
+        description="Gate of the blocks. softmax: Equation 4; batch: the code's sum over the whole batch; "
+        "linear: no adaptive weights."
     )
 
     @property
     def has_head(self) -> bool:
-        """As in the code: [CLS] is followed by SimCSE's MLP, [MASK] by PromptBERT's, an average by none."""
+        """Return whether an MLP follows, as in the code: SimCSE's after [CLS], PromptBERT's after [MASK]."""
         return self.pooling != "avg"
 
     @property
     def is_identity(self) -> bool:
-        """Whether there is one branch only, whose weight a softmax makes 1."""
+        """Return whether there is only one branch, whose softmax weight is 1."""
         return self.gate == "softmax" and (self.form == "average" or self.blocks == 1)
 
     @property
     def sums_batch(self) -> bool:
-        """Whether padding or other sentences count, at test too."""
+        """Return whether padding or other sentences change a vector, even at test time."""
         return self.gate == "batch" or (self.squeeze == "dct" and self.dct == "grid")
 
     @property
     def is_independent(self) -> bool:
-        """The code's BatchNorm normalises over a batch while training."""
+        """Return whether neither BatchNorm nor a sum over the batch mixes sentences."""
         return not (self.batch_norm or self.sums_batch)
 
     @property
     def labels(self) -> Sequence[str]:
-        """Labels if vectors depend on their batch, or the selector does nothing."""
+        """Return labels if vectors depend on their batch, or the selector is the identity."""
         found = []
         if self.sums_batch:
             found.append(
@@ -269,24 +288,28 @@ class S2Sent(ReadoutConfig):
 
     @property
     def mask_setting(self) -> str | None:
-        """The setting that makes this readout read [MASK], if it does."""
+        """Return the setting by which [MASK] is read; None if it is not read."""
         return "pooling" if self.pooling == "mask" else None
 
     def conflicts(self) -> Iterator[Finding]:
-        """Without a squeeze there is nothing to normalise."""
+        """Refuse BatchNorm without a squeeze."""
         if self.squeeze == "none" and self.batch_norm:
-            yield Finding("batch_norm", "true with squeeze none, where it is not defined", "Set it to false.")
+            yield Finding(
+                "batch_norm", "true, but BatchNorm is not defined for squeeze none", "Set it to false."
+            )
 
     def misfits(self, start: Start) -> Iterator[Finding]:
-        """The encoder has the blocks, and its width can be reduced and divided among the frequencies."""
-        for depth in start.depths[:1]:
-            if self.blocks > depth:
-                yield Finding(
-                    "readout.blocks",
-                    f"{self.blocks}; {start.encoder} has {depth} layers",
-                    f"Set it to {depth} or less.",
-                )
-        for width in sorted({size.width for size in start.sizes if size.width})[:1]:
+        """Yield a finding if the encoder has too few layers, or a width that does not fit."""
+        if start.depths and self.blocks > start.depths[0]:
+            depth = start.depths[0]
+            yield Finding(
+                "readout.blocks",
+                f"{self.blocks}; {start.encoder} has {depth} layers",
+                f"Set it to {depth} or less.",
+            )
+        widths = sorted({size.width for size in start.sizes if size.width})
+        if widths:
+            width = widths[0]
             if self.reduction > width:
                 yield Finding(
                     "readout.reduction",
@@ -302,7 +325,7 @@ class S2Sent(ReadoutConfig):
 
 
 class MaskToken(ReadoutConfig):
-    """No settings; the template is the method's. PromptBERT trains with SimCSE's MLP on top."""
+    """Readout of [MASK], without settings: the method has the template. PromptBERT trains SimCSE's MLP on top."""
 
     has_head: ClassVar[bool] = True
     mask_setting: ClassVar[str] = "kind"
@@ -311,15 +334,15 @@ class MaskToken(ReadoutConfig):
 
 
 class AsPublished(ReadoutConfig):
-    """Settings of a published folder besides its own: which of its prompts."""
+    """Settings of a published model folder, in addition to its own: the prompt."""
 
     kind: Literal["as_published"]
     prompt: str | None = Field(
-        description="Name of a published prompt; null for the folder's default, which is mostly none."
+        description="Name of a prompt in the folder; null for the folder's default, usually none."
     )
 
 
 AnyReadout = Annotated[
     Pooling | LayerAttention | S2Sent | MaskToken | AsPublished, Field(discriminator="kind")
 ]
-"""Settings of a readout of any kind."""
+"""Settings of any readout."""

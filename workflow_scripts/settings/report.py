@@ -1,6 +1,7 @@
 """Settings of the report: the page, tests of differences, shared texts, and claims of papers.
 
-The tables in ``config/claims`` say what each paper claims of its own numbers, and where a study can test it.
+The tables in ``config/claims`` list the claims of each paper about its own numbers, and the cells by which a study
+tests them.
 """
 
 import csv
@@ -16,43 +17,47 @@ from workflow_scripts.settings.names import Name
 
 
 class Page(Settings):
-    """Settings of the page."""
+    """Settings of the report's page."""
 
-    shows: str | None = Field(description="What the study can show, for readers; null prints nothing.")
-    cannot_show: str | None = Field(description="What it cannot show; null prints nothing.")
+    shows: str | None = Field(description="Text on the page: conclusions that the study allows; null: none.")
+    cannot_show: str | None = Field(
+        description="Text on the page: conclusions that it does not allow; null: none."
+    )
 
 
 class Significance(Settings):
-    """How differences are tested."""
+    """Settings of the tests of differences."""
 
     alpha: float = Field(gt=0, lt=1, description="Two-sided level of significance.")
     power: float = Field(
         gt=0, lt=1, description="Probability of detecting the minimum detectable difference."
     )
-    resamples: int = Field(gt=0, description="Bootstrap samples of a task's pairs.")
+    resamples: int = Field(gt=0, description="Number of bootstrap samples of a task's pairs.")
     seed: int = Field(ge=0, description="Seed for drawing bootstrap samples.")
 
     def conflicts(self) -> Iterator[Finding]:
-        """A test detects what is there more often than what is not."""
+        """Require a power above alpha."""
         if self.power <= self.alpha:
             yield Finding(
                 "power",
-                f"{self.power:g}, not above alpha {self.alpha:g}, which chance alone has",
-                f"Give it more than {self.alpha:g}.",
+                f"{self.power:g}, but a test has at least the power alpha, {self.alpha:g}, by chance",
+                f"Set it above {self.alpha:g}; 0.8 is usual.",
             )
 
 
 class Contamination(Settings):
     """Settings of the contamination table."""
 
-    examples: int = Field(ge=0, description="Shared texts to list for each task and kind of match.")
+    examples: int = Field(
+        ge=0, description="Maximum number of shared texts to list for each task and kind of match."
+    )
 
 
 # Claims
 
 CLAIMS_FOLDER = "config/claims"
 _NOTES = "notes"
-"""The table of sentences that others name."""
+"""Name of the table of notes, to which the other tables refer."""
 Expects = Literal["higher", "lower", "same"]
 Scale = Literal["paper", "base", "laboratory", "demo"]
 _TEXTS, _NUMBERS = ("claim", "place", "says", "expects"), ("margin", "printed_ours", "printed_theirs")
@@ -62,74 +67,80 @@ COLUMNS = (*_TEXTS, *_NUMBERS, *(f"{scale}_{part}" for scale in get_args(Scale) 
 
 
 class Claims(Settings):
-    """Which claims a study is held to."""
+    """The claims that a study tests."""
 
-    papers: list[Name] = Field(description="Tables in config/claims; none leaves claims out.")
-    scale: Scale = Field(description="Which of the comparisons in these tables are this study's.")
+    papers: list[Name] = Field(
+        description="Tables in config/claims, without suffix; an empty list tests no claims."
+    )
+    scale: Scale = Field(description="Scale of the study, which selects the comparisons in these tables.")
 
 
 class Comparison(Settings):
-    """Two cells of one table that a claim is about."""
+    """The two cells of one table that a claim compares."""
 
     table: Name = Field(description="Grid in config/experiments, or table of the extraction study.")
     ours: str = Field(description="Run, or row of a table of the extraction study.")
-    heading: str = Field(description="Its column.")
+    heading: str = Field(description="Column of `ours`.")
     theirs: str
     their_heading: str
-    note: str = Field(description="In what the comparison departs from the paper's; empty if in nothing.")
+    note: str = Field(
+        description="Difference between this comparison and the paper's; empty if there is none."
+    )
 
     @property
     def cells(self) -> tuple[tuple[str, str], tuple[str, str]]:
-        """Run and heading of ours and of theirs."""
+        """Return run and heading of ours and of theirs."""
         return (self.ours, self.heading), (self.theirs, self.their_heading)
 
 
-Reason = Annotated[str, Field(min_length=10, description="Why it cannot be tested at this scale.")]
+Reason = Annotated[
+    str, Field(min_length=10, description="Reason why the claim cannot be tested at this scale.")
+]
 
 
 class Claim(Settings):
-    """One comparative claim, with what it is compared by at the scale of a study."""
+    """One comparative claim, with the comparison that tests it at a study's scale."""
 
     paper: Name
     claim: Name
     place: str = Field(min_length=1, description="Section, table or figure of the paper.")
-    says: str = Field(min_length=1, description="What is claimed, in one sentence.")
-    expects: Expects = Field(description="What is claimed of ours against theirs.")
+    says: str = Field(min_length=1, description="The claim in one sentence.")
+    expects: Expects = Field(description="Claimed relation of ours to theirs.")
     margin: float | None = Field(
-        gt=0, description="Largest difference that still counts as the same, in the table's units."
+        gt=0, description="Maximum difference that counts as the same, in the table's units."
     )
-    printed_ours: float | None = Field(description="The paper's number; null where it prints none.")
+    printed_ours: float | None = Field(description="The paper's number; null if it prints none.")
     printed_theirs: float | None
     compared: Comparison | Reason
 
     def conflicts(self) -> Iterator[Finding]:
-        """A margin is given where sameness is claimed, and nowhere else."""
+        """Require a margin if sameness is claimed, and none otherwise."""
         if (self.expects == "same") != (self.margin is not None):
             does = "needs" if self.expects == "same" else "reads no"
             yield Finding(
                 "margin",
                 f"a claim that expects {self.expects} {does} margin",
-                "Give one to same, and to no other.",
+                "Write a margin above 0." if self.expects == "same" else "Leave the cell empty.",
             )
 
 
 class Held(Settings):
-    """The claims that a study is held to, in the order of their tables."""
+    """The claims that a study tests, in the order of their tables."""
 
     scale: Scale
     claims: list[Claim]
 
 
 def papers_in(folder: Path) -> list[str]:
-    """Papers whose claims have a table in a folder."""
+    """Return the papers with a table of claims in a folder."""
     return sorted(file.stem for file in folder.glob("*.csv") if file.stem != _NOTES)
 
 
 def claims_in(folder: Path, paper: str, scale: Scale) -> dict[str, dict[str, Any]]:
-    """The rows of a paper's table by their places, as ``Claim`` reads them at one scale.
+    """Return the rows of a paper's table by place, in the form that ``Claim`` reads, for one scale.
 
     Raises:
-        ConfigError: if a table or a sentence that it names is not there, or a table has other columns.
+        ConfigError: if a table has unknown columns, or refers to an unknown note.
     """
     notes = {row["note"]: row["text"] for row in _rows(folder / f"{_NOTES}.csv", ("note", "text")).values()}
     found: dict[str, dict[str, Any]] = {}
@@ -157,7 +168,7 @@ def claims_in(folder: Path, paper: str, scale: Scale) -> dict[str, dict[str, Any
 
 
 def _value(text: str) -> float | str | None:
-    """A number, or the text itself if it is not a number, for the check to report."""
+    """Return a number, None for an empty text, or the text itself if it is no number, for the check to report."""
     try:
         return float(text) if text else None
     except ValueError:
@@ -165,7 +176,7 @@ def _value(text: str) -> float | str | None:
 
 
 def _rows(file: Path, columns: Sequence[str]) -> dict[str, dict[str, str]]:
-    """The rows of a table by file and line."""
+    """Return the rows of a table by file and line."""
     place = f"{CLAIMS_FOLDER}/{file.name}"
     with file.open(encoding="utf-8-sig", newline="") as lines:
         reader = csv.DictReader(lines, restval="", strict=True)
@@ -175,9 +186,9 @@ def _rows(file: Path, columns: Sequence[str]) -> dict[str, dict[str, str]]:
             refuse(unknown(reader.fieldnames, columns, f"{place}: column"))
             rows = {f"{place}: line {reader.line_num}": row for row in reader}
         except (csv.Error, UnicodeDecodeError) as error:
-            raise ConfigError(f"{place}: no CSV in UTF-8: {error}. Save it as one.") from error
+            raise ConfigError(f"{place}: not CSV in UTF-8: {error}. Save it in this format.") from error
     refuse(
-        f"{at}: more cells than the header. Quote text with commas."
+        f"{at}: more cells than the header. Put text with commas into quotation marks."
         for at, row in rows.items()
         if None in row
     )

@@ -1,4 +1,4 @@
-"""Blocks of ``datasets`` and ``encoders``, readers, and the places that data, encoders and vectors are read from."""
+"""Settings of datasets, readers, encoders, and of the sources of data, encoders and word vectors."""
 
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -16,7 +16,8 @@ Below = Annotated[
     str,
     Field(
         pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$",
-        description="relative, below the data root (SEMBLANCE_DATA or data_root) or the package, as models/mine",
+        description="relative path, below the data root (SEMBLANCE_DATA or data_root) or the package, such as "
+        "models/mine",
     ),
 ]
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
@@ -31,11 +32,11 @@ class Local(Settings):
 
     @property
     def prefix(self) -> str:
-        """Prefix of its files' names in records."""
+        """Return the prefix of its files' names in records."""
         return "local:"
 
     def root(self, data_root: Path | None) -> Path | None:
-        """The folder below which its paths are; None if it is not there."""
+        """Return the folder of its relative paths; None if no data root is set."""
         return data_root
 
 
@@ -47,11 +48,11 @@ class Packaged(Settings):
 
     @property
     def prefix(self) -> str:
-        """Prefix of its files' names in records."""
+        """Return the prefix of its files' names in records."""
         return f"package:{self.package}/"
 
     def root(self, _data_root: Path | None) -> Path | None:
-        """The folder of the package; None if it is not installed."""
+        """Return the folder of the package; None if it is not installed."""
         spec = find_spec(self.package)
         return Path(spec.origin).parent if spec and spec.origin else None
 
@@ -62,12 +63,12 @@ class Pinned(Settings):
     repository: Repository
     revision: Commit | None = Field(
         default=None,
-        description="Commit; without one, the job stops and prints the line with the newest commit.",
+        description="Commit; without one, the job stops and prints the newest commit to add here.",
     )
 
     @property
     def prefix(self) -> str:
-        """Prefix of its files' names in records."""
+        """Return the prefix of its files' names in records."""
         return f"hub:{self.repository}@{self.revision}/"
 
     def pinned_at(self, revision: str) -> str:
@@ -76,17 +77,16 @@ class Pinned(Settings):
 
 
 class File(Settings):
-    """A file with a pinned hash, or one that only its user can obtain."""
+    """A file, and its hash if one is known."""
 
     path: Below
     sha256: Sha256 | list[Sha256] | None = Field(
-        description="Several of copies that are read alike; null where the file was not at hand when this was written: "
-        "only the contract checks it."
+        description="sha256, or a list of accepted ones; null: unknown, only the contract is checked."
     )
 
 
 class _Files(Settings):
-    files: dict[str, File] = Field(min_length=1, description="Files by role, as the reader names them.")
+    files: dict[str, File] = Field(min_length=1, description="Files by the reader's roles.")
     reader: str = Field(pattern="^[a-z0-9_]+$", description="Function in workflow_scripts/data/readers.")
     options: dict[str, JsonValue] = Field(default={}, description="Keyword arguments of the reader.")
 
@@ -113,60 +113,70 @@ class HubSource(Pinned):
 
     kind: Literal["hub"]
     revision: Commit = Field(description="Commit; a branch would move.")
-    name: str | None = Field(default=None, description="Configuration of the dataset, where it has several.")
-    splits: list[str] = Field(min_length=1, description="Splits to read, one after the other.")
-    split_names: dict[str, str] = Field(default={}, description="Hub's split to ours, for the column split.")
-    where: dict[str, str] = Field(
-        default={}, description="Keep only rows with this value in a column of the Hub's table."
+    name: str | None = Field(
+        default=None, description="Configuration of the dataset on the Hub, if it has several."
     )
-    columns: dict[str, str] = Field(description="Column of the form to column of the Hub's table.")
-    constants: dict[str, str] = Field(default={}, description="Columns of the form with a constant value.")
+    splits: list[str] = Field(min_length=1, description="Splits to read, in this order.")
+    split_names: dict[str, str] = Field(
+        default={}, description="Values of the column split, by the Hub's name of a split."
+    )
+    where: dict[str, str] = Field(
+        default={}, description="Filter: for each column of the Hub's table, the value of the rows to keep."
+    )
+    columns: dict[str, str] = Field(description="Columns of the Hub's table by column of the form.")
+    constants: dict[str, str] = Field(default={}, description="Constant values by column of the form.")
 
 
 class Contract(Settings):
     """Requirements that a dataset must meet to be accepted under its name."""
 
     rows: int | None = Field(default=None, ge=0, description="Exact number of rows.")
-    min_rows: int = Field(default=1, ge=0, description="Least number of rows.")
+    min_rows: int = Field(default=1, ge=0, description="Minimum number of rows.")
     groups: dict[str, int] = Field(
         default={}, description="Exact rows per subset (pairs, if the source has them) or split (labelled)."
     )
     labels: int | None = Field(default=None, ge=2, description="Exact number of classes.")
     score_range: tuple[float, float] | None = Field(
-        default=None, description="Lowest and highest possible score."
+        default=None, description="Minimum and maximum possible score."
     )
 
     def conflicts(self) -> Iterator[Finding]:
-        """A range has a lower and an upper end, and both numbers of rows can hold."""
+        """Require an ascending range of scores, and at least ``min_rows`` rows."""
         if self.score_range and self.score_range[0] >= self.score_range[1]:
             low, high = self.score_range
             yield Finding(
-                "score_range", f"from {low:g} to {high:g}", "Write the lowest score first, then a higher one."
+                "score_range", f"from {low:g} to {high:g}", "Write the minimum first, then the maximum."
             )
         if self.rows is not None and self.rows < self.min_rows:
-            yield Finding("rows", f"{self.rows}, but min_rows is {self.min_rows}", "Correct one.")
+            yield Finding(
+                "rows", f"{self.rows}, but min_rows is {self.min_rows}", "Remove `min_rows`: `rows` is exact."
+            )
 
 
 class Dataset(Settings):
-    """Settings that decide a dataset's rows: a block of ``datasets`` without its descriptions for people."""
+    """Settings that determine a dataset's rows: a block of ``datasets`` without ``about``."""
 
     form: Literal["sentences", "pairs", "labelled", "triples"]
     sources: list[Annotated[FileSource | HubSource, Field(discriminator="kind")]] = Field(min_length=1)
     contract: Contract
     optional: bool = Field(
         default=False,
-        description="Whether missing data is a gap in tables, also of runs trained on it, instead of an error.",
+        description="Whether missing data is a gap in tables instead of an error, also for runs trained on it.",
     )
 
 
 class About(Settings):
-    """Facts about a dataset for its users. Only model cards read them: no change of them reruns a number."""
+    """Facts about a dataset for its users; only model cards read them, so their change reruns no number."""
 
-    origin: str = Field(min_length=1, description="Which part of which publication the rows are.")
-    url: str = Field(pattern=r"^(https://\S+|not stated)$", description="Page where the data can be had.")
+    origin: str = Field(min_length=1, description="Publication, and the part of it from which the rows come.")
+    url: str = Field(
+        pattern=r"^(https://\S+|not stated)$", description="Page from which the data can be obtained."
+    )
     language: str = Field(pattern="^[a-z]{2,3}$", description="ISO 639 code.")
-    licence: str = Field(min_length=1, description="Licence or terms of use, or where none is stated.")
-    citation: str = Field(min_length=1, description="What users of the data cite.")
+    licence: str = Field(
+        min_length=1, description="Licence or terms of use, or the statement that none is given."
+    )
+    citation: str = Field(min_length=1, description="Reference that users of the data cite.")
 
 
 class DatasetBlock(Dataset):
@@ -178,7 +188,7 @@ class DatasetBlock(Dataset):
 # Readers of datasets
 
 PARTS = ("train", "dev", "test", "all")
-"""Roles of the parts of a task; ``all`` is the one part of a task without splits."""
+"""Roles of the parts of a task; ``all`` is the only part of a task without splits."""
 
 _REQUIRED = {
     "pairs": {"sentence1", "sentence2", "score"},
@@ -194,20 +204,20 @@ class ReaderConfig(Settings):
     module: ClassVar[str] = "rows"
     """Module of ``data/readers`` with the function that reads."""
     forms: ClassVar[tuple[str, ...]]
-    """Forms of the rows that it returns."""
+    """Forms of the rows that the reader can return."""
     roles: ClassVar[tuple[str, ...]] = ()
-    """Roles of files; none if any name will do."""
+    """Roles of files; empty if all names are accepted."""
     all_roles: ClassVar[bool] = True
     """Whether each role must have a file."""
 
     @property
     def returns(self) -> tuple[str, ...]:
-        """The forms of the rows that these options give."""
+        """Return the forms of the rows that these options can give."""
         return self.forms
 
 
 def _is_encoding(name: str) -> bool:
-    """True if Python can decode text of this encoding."""
+    """Return whether Python can encode and decode text in an encoding of this name."""
     try:
         return "a\tb\n".encode(name).decode(name) == "a\tb\n"
     except (LookupError, UnicodeError):
@@ -215,47 +225,55 @@ def _is_encoding(name: str) -> bool:
 
 
 class Delimited(ReaderConfig):
-    """Cells set off by tabs, commas or spaces: scored pairs, labelled texts or triples."""
+    """Cells separated by tabs, commas or spaces: scored pairs, labelled texts or triples."""
 
     forms: ClassVar[tuple[str, ...]] = tuple(_REQUIRED)
     roles: ClassVar[tuple[str, ...]] = PARTS
     all_roles: ClassVar[bool] = False
 
     columns: dict[str, str] = Field(
-        description="Column of the form to column of the file. A split of its own goes before the role of the file."
+        description="Columns of the file by column of the form. A column `split` takes precedence over the role "
+        "of the file."
     )
     header: list[str] | None = Field(
         default=None,
-        description="Names of the columns of a file that does not begin with them. Lines of pairs may have more cells, "
-        "as some of STS-B's release do; those without a name are not read.",
+        description="Column names, for a file without a header line. Lines of pairs may have more cells, as in "
+        "STS-B's release; these are ignored.",
     )
     separator: str = Field(
         default="\t",
         min_length=1,
         max_length=1,
-        description="Character between cells. After spaces, the last column of header holds the rest of its line.",
+        description="Character between cells. With spaces, the last column of header contains the rest of the "
+        "line.",
     )
     quoted: bool | None = Field(
         default=None,
-        description="Whether cells may stand in quotation marks, as in CSV, and then hold separators and line ends. "
-        "Left out, quotation marks are text, and a line that has as many cells with marks around them is refused.",
+        description="Whether cells may be in quotation marks, as in CSV, and then contain separators and line "
+        "ends. If omitted, quotation marks are text, and a line that has enough cells only with them "
+        "is refused.",
     )
     between: str = Field(
         default="",
-        description="What separates the two sentences of one cell, such as a line end in STR's release; both then "
-        "name the same column.",
+        description="Separator of two sentences in one cell, such as a line end in STR's release; sentence1 and "
+        "sentence2 then have the same column.",
     )
-    strip: bool = Field(default=False, description="Take white space off both ends of each cell.")
+    strip: bool = Field(
+        default=False, description="Whether white space is removed from both ends of each cell."
+    )
     remove: str = Field(
-        default="", description="Characters to remove from every cell, where parts are formatted differently."
+        default="",
+        description="Characters to remove from every cell, such as those that only some parts have.",
     )
-    label_until: str = Field(default="", description="Keep only the part of a label before this.")
-    graded: bool = Field(default=False, description="Whether labels are scores; 5.0 is written as 5.")
-    otherwise: str | None = Field(default=None, description="The encoding of a file that is not UTF-8.")
+    label_until: str = Field(
+        default="", description="Text at which a label is cut; only the part before it is kept."
+    )
+    graded: bool = Field(default=False, description="Whether labels are scores; 5.0 is then written as 5.")
+    otherwise: str | None = Field(default=None, description="Encoding of files that are not UTF-8.")
 
     @property
     def form(self) -> str | None:
-        """The form of rows with these columns; None if they fit no form."""
+        """Return the form of rows with these columns; None if they fit no form."""
         given = self.columns.keys()
         return next(
             (form for form in self.forms if _REQUIRED[form] <= given <= _REQUIRED[form] | _OTHER[form]), None
@@ -263,7 +281,10 @@ class Delimited(ReaderConfig):
 
     @property
     def open_ended(self) -> bool:
-        """Whether lines may have cells without a name; between commas, and of labels, these are parts of a text."""
+        """Return whether lines may have more cells than ``header``.
+
+        In comma-separated files and files of labels, an extra cell is an error: it is part of a text.
+        """
         return (
             self.form == "pairs"
             and self.header is not None
@@ -272,37 +293,41 @@ class Delimited(ReaderConfig):
 
     @property
     def returns(self) -> tuple[str, ...]:
-        """The one form of these columns."""
+        """Return the form of these columns, if they fit one."""
         return (self.form,) if self.form else ()
 
     def conflicts(self) -> Iterator[Finding]:
-        """Columns that are those of no form, or that the file does not have."""
+        """Yield a finding for columns that fit no form or are not in the file, and for options that disagree."""
         if not self.form:
             forms = (f"{', '.join(sorted(_REQUIRED[form]))} for {form}" for form in self.forms)
             yield Finding(
-                "columns", f"{', '.join(self.columns)} are of no form", f"Name {'; or '.join(forms)}."
+                "columns", f"{', '.join(self.columns)} fit no form", f"Write {'; or '.join(forms)}."
             )
         if self.header is not None and (missing := sorted({*self.columns.values()} - {*self.header})):
-            yield Finding("columns", f"{missing[0]} is not in header", "Name it there.")
+            yield Finding(
+                "columns", f"{missing[0]} is not in header", f"Choose from: {', '.join(self.header)}."
+            )
         if twice := [name for name in self.columns.values() if (self.header or []).count(name) > 1]:
-            yield Finding("header", f"{twice[0]} is there twice", "Give each column another name.")
+            yield Finding("header", f"{twice[0]} occurs twice", "Use each name once.")
         if self.otherwise is not None and not _is_encoding(self.otherwise):
             yield Finding(
                 "otherwise",
                 f"{self.otherwise} is not an encoding of Python",
-                "Name one, such as cp1252 or latin-1.",
+                "Set it to a name that Python has, such as cp1252 or latin-1.",
             )
         first, second = map(self.columns.get, ("sentence1", "sentence2"))
         if bool(self.between) != (first is not None and first == second):
             yield Finding(
                 "between",
-                "set where sentence1 and sentence2 name the same column, and only there",
-                "Correct it.",
+                "needed if sentence1 and sentence2 have the same column, and only then",
+                "Remove `between`, or let both have the column with the two sentences."
+                if self.between
+                else "Set it to the text between the two sentences, or use two columns.",
             )
 
 
 class Lines(ReaderConfig):
-    """One sentence per line, plain text or gzip; every line is a document of its own."""
+    """One sentence per line, plain text or gzip; each line is a document."""
 
     module: ClassVar[str] = "sentences"
     forms: ClassVar[tuple[str, ...]] = ("sentences",)
@@ -310,11 +335,15 @@ class Lines(ReaderConfig):
 
     cleaning: Literal["none", "sentences"] = Field(
         default="sentences",
-        description="none keeps every line as it is; sentences normalises white space, and drops blank lines, "
-        "repeated ones, and those that are too short or too long.",
+        description="none keeps all lines unchanged; sentences normalises white space and drops lines that are "
+        "blank, repeated, too short or too long.",
     )
-    min_words: int = Field(default=1, description="Shorter lines are dropped, where lines are cleaned.")
-    max_words: int = Field(default=1000, description="Longer lines are dropped, where lines are cleaned.")
+    min_words: int = Field(
+        default=1, description="Minimum number of words; shorter lines are dropped if lines are cleaned."
+    )
+    max_words: int = Field(
+        default=1000, description="Maximum number of words; longer lines are dropped if lines are cleaned."
+    )
 
 
 class ClassFiles(ReaderConfig):
@@ -337,8 +366,8 @@ class WikipediaXml(ReaderConfig):
     forms: ClassVar[tuple[str, ...]] = ("sentences",)
     roles: ClassVar[tuple[str, ...]] = ("dump",)
 
-    min_words: int = Field(description="Shorter sentences are dropped.")
-    max_words: int = Field(description="Longer sentences are dropped.")
+    min_words: int = Field(description="Minimum number of words; shorter sentences are dropped.")
+    max_words: int = Field(description="Maximum number of words; longer sentences are dropped.")
 
 
 class Wikitext(ReaderConfig):
@@ -347,8 +376,10 @@ class Wikitext(ReaderConfig):
     module: ClassVar[str] = "sentences"
     forms: ClassVar[tuple[str, ...]] = ("sentences",)
 
-    unknown: str | None = Field(description="Replacement for <unk>; null leaves it as it is.")
-    min_characters: int = Field(description="Shorter sentences are dropped; the extraction study uses 10.")
+    unknown: str | None = Field(description="Replacement for <unk>; null keeps it.")
+    min_characters: int = Field(
+        description="Minimum number of characters; shorter sentences are dropped. The extraction study uses 10."
+    )
 
 
 READERS: dict[str, type[ReaderConfig]] = {
@@ -359,28 +390,34 @@ READERS: dict[str, type[ReaderConfig]] = {
     "wikipedia_xml": WikipediaXml,
     "wikitext": Wikitext,
 }
-"""Readers, which are functions of these names in ``data/readers``, with the classes of their options."""
+"""Classes of readers' options by the name of the reader, a function in ``data/readers``."""
 
 
 def reader_findings(source: FileSource, form: str) -> Iterator[Finding]:
-    """Yield what is wrong with the reader, the roles and the options of a source of rows of some form."""
+    """Yield a finding for an unknown reader, and for roles, options or a form that the reader does not have."""
     name, files = source.reader, source.files
     if name not in READERS:
         yield from unknown(name, READERS, "reader")
         return
     takes = READERS[name]
-    for role in files if takes.roles else ():
-        if role not in takes.roles:
-            yield Finding("files", f"{role} is not a role of a file of {name}", advice(role, takes.roles))
-    for role in takes.roles if takes.all_roles else ():
-        if role not in files:
-            yield Finding("files", f"{name} needs a file of role {role}", "Name it there.")
+    for role in files:
+        if takes.roles and role not in takes.roles:
+            yield Finding("files", f"{role} is not a role of {name}", advice(role, takes.roles))
+    for role in takes.roles:
+        if takes.all_roles and role not in files:
+            yield Finding(
+                "files", f"{name} needs a file of role {role}", f"Add `{role}: {{path: ..., sha256: ...}}`."
+            )
     settings, wrong = read(takes, source.options)
     yield from (finding.under("options") for finding in wrong)
     forms = settings.returns if settings else takes.forms
     if form not in forms:
         found = f"{name} reads {' or '.join(forms)}, not {form}"
-        yield Finding("reader", found, "Name another, or correct form.")
+        yield Finding(
+            "reader",
+            found,
+            f"Set form to {forms[0]}, or choose a reader of {form}." if forms else "Choose another reader.",
+        )
 
 
 # Encoders
@@ -389,22 +426,22 @@ def reader_findings(source: FileSource, form: str) -> Iterator[Finding]:
 class _Source(Settings):
     sha256: dict[str, Sha256] | None = Field(
         default=None,
-        description="Hash of each file to take, by its name; null takes every file that a loader reads.",
+        description="sha256 of each file to copy, by file name; null copies every file that a loader reads.",
     )
 
 
 class EncoderFolder(_Source):
-    """A folder on this machine."""
+    """A folder of an encoder on this machine."""
 
     path: Below
 
 
 class LocalEncoder(EncoderFolder, Local):
-    """A folder below the data root."""
+    """A folder of an encoder below the data root."""
 
 
 class PackageEncoder(EncoderFolder, Packaged):
-    """A folder in an installed Python package."""
+    """A folder of an encoder in an installed Python package."""
 
 
 class HubEncoder(_Source, Pinned):
@@ -413,7 +450,7 @@ class HubEncoder(_Source, Pinned):
     kind: Literal["hub"]
 
     def pinned_at(self, revision: str) -> str:
-        """Return the line of YAML that pins this source to a commit: the whole source."""
+        """Return the line of YAML that pins this source to a commit: the complete source."""
         return f"- {{kind: hub, repository: {self.repository}, revision: {revision}}}"
 
 
@@ -421,14 +458,14 @@ EncoderSource = Annotated[LocalEncoder | PackageEncoder | HubEncoder, Field(disc
 
 
 class Fetch(Settings):
-    """Settings that decide which encoder is fetched."""
+    """Settings that determine which encoder is fetched."""
 
     sources: list[EncoderSource] = Field(min_length=1)
     label: Substitution = None
 
 
 class EncoderBlock(Fetch):
-    """A block of ``encoders`` that is fetched, not trained here."""
+    """A block of ``encoders`` for a published encoder, which is fetched."""
 
     licence: str = Field(json_schema_extra=OPERATIONAL)
     hub: Repository | None = Field(
@@ -438,28 +475,31 @@ class EncoderBlock(Fetch):
     )
     size: Literal["base", "large", "huge"] = Field(
         default="base",
-        description="As BERT-base or smaller, as BERT-large, or billions of parameters: what its jobs ask a queue for.",
+        description="Size, which decides what its jobs request: base: up to BERT-base; large: BERT-large; huge: "
+        "billions of parameters.",
         json_schema_extra=OPERATIONAL,
     )
     optional: bool = Field(
         default=False,
-        description="Whether runs that need it are gaps in tables, instead of an error, if no source has it or none "
-        "has a revision.",
+        description="Whether runs that need it become gaps in tables, instead of an error, if no source has it "
+        "or none has a revision.",
         json_schema_extra=OPERATIONAL,
     )
 
 
 class Sizes(Settings):
-    """Sizes of an encoder that starts from random weights."""
+    """Sizes of an encoder with random initial weights."""
 
     layers: int = Field(gt=0)
-    width: int = Field(gt=0, description="Of the hidden states; a multiple of the heads.")
-    heads: int = Field(gt=0, description="Of attention, each of width divided by their number.")
-    feed_forward: int = Field(gt=0, description="Width within a layer's feed-forward part.")
+    width: int = Field(gt=0, description="Width of the hidden states, a multiple of the heads.")
+    heads: int = Field(gt=0, description="Number of attention heads.")
+    feed_forward: int = Field(gt=0, description="Width of the feed-forward part of a layer.")
 
     def conflicts(self) -> Iterator[Finding]:
-        """The heads share the width."""
+        """Require a width that is a multiple of the heads."""
         if self.width % self.heads:
             yield Finding(
-                "width", f"{self.width} is not a multiple of the {self.heads} heads", "Make it one."
+                "width",
+                f"{self.width} is not a multiple of the {self.heads} heads",
+                f"Set it to {max(1, round(self.width / self.heads)) * self.heads}, for example.",
             )

@@ -1,4 +1,4 @@
-"""The whole configuration of a study, and the settings of one of its runs; the graph reads them, and no job does."""
+"""The complete configuration of a study, and the settings of one run; only the graph reads them, no job does."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any, NamedTuple
@@ -37,46 +37,50 @@ AnyCorpus = Annotated[
 
 
 class RunSettings(Settings):
-    """The settings of one run, of which a reading and overrides may change any."""
+    """The settings of one run, with its reading and all overrides applied."""
 
     method: AnyMethod
     training: Training
     development: Development
 
     def conflicts(self) -> Iterator[Finding]:
-        """Refuse a sweep of what is no setting of the method."""
+        """Refuse a sweep of keys that belong to a method's block but not to its own settings."""
         for key in sorted(self.method.model_fields_set & {"training", "development", "readings"}):
-            yield Finding(f"method.{key}", "no setting of a method", f"Sweep {key} without method.")
+            yield Finding(
+                f"method.{key}",
+                "no setting of a method",
+                f"Begin the dotted setting with {key}, without method.",
+            )
 
 
 class Report(SharedFigures):
-    """Figures and page."""
+    """Settings of the report: figures and page."""
 
     page: Page
 
 
 class DevelopmentBlock(Development):
-    """The development set."""
+    """The section ``development``: the development set, and how it selects checkpoints."""
 
     dataset: Annotated[Name, Refers("datasets", ("pairs",))] | None = Field(
-        description="Scored pairs; null takes held-out text of the corpus."
+        description="Dataset of scored pairs; null: held-out text of the corpus."
     )
 
 
 class EvaluationBlock(Settings):
-    """Resources of evaluations."""
+    """Settings of resources of evaluations."""
 
     on_gpu: list[GpuKind] | None = Field(
-        description="Kinds of suites whose jobs ask for a GPU each and encode there; extraction: that study. "
-        "null: all, but in a queue not sts.",
+        description="Kinds of suites whose jobs request a GPU and encode on it; extraction: the study without "
+        "training. null: all kinds, except sts in a queue.",
         json_schema_extra=OPERATIONAL,
     )
 
     def asks(self, kind: str, *, here: bool) -> bool:
-        """Whether jobs of a kind ask for a GPU.
+        """Return whether jobs of a kind request a GPU.
 
         Args:
-            kind: Of a suite, or ``extraction``.
+            kind: Kind of a suite, or ``extraction``.
             here: Whether jobs share GPUs of this machine.
         """
         if self.on_gpu is None:
@@ -85,18 +89,21 @@ class EvaluationBlock(Settings):
 
 
 class Configuration(Settings):
-    """The whole configuration."""
+    """The complete configuration of a study."""
 
-    name: Name = Field(description="Folder below results, logs and benchmarks.")
-    data_root: str | None = Field(description="Folder of local data sets; null takes SEMBLANCE_DATA.")
+    name: Name = Field(description="Name of the study, a folder below results, logs and benchmarks.")
+    data_root: str | None = Field(
+        description="Folder of local data; null: environment variable SEMBLANCE_DATA."
+    )
     experiments: list[Name] = Field(
-        min_length=1, description="Grids in config/experiments; extraction: the extraction study."
+        min_length=1,
+        description="Grids in config/experiments, without suffix; extraction: the extraction study.",
     )
     cache: str = Field(
         min_length=1,
-        description="Folder in which finished work is found again, ~ allowed; any studies may share it.",
+        description="Folder of the cache of finished work, ~ allowed; studies may share it.",
     )
-    cache_gigabytes: float = Field(gt=0, description="The size that it is kept below.")
+    cache_gigabytes: float = Field(gt=0, description="Maximum size of the cache, in GB.")
     training: Training
     development: DevelopmentBlock
     evaluation: EvaluationBlock
@@ -104,42 +111,42 @@ class Configuration(Settings):
     corpora: dict[Name, AnyCorpus]
     words: Words
     answers: Below = Field(
-        description="File, below the folder of the study, in which answers of translators and language models are "
-        "kept; the environment variable SEMBLANCE_ANSWERS may name another place."
+        description="File of stored answers of translators and language models, relative to the working "
+        "directory; environment variable SEMBLANCE_ANSWERS overrides it."
     )
-    offline: bool = Field(description="Ask no translator or language model: kept answers alone.")
+    offline: bool = Field(description="Whether only stored answers are used, and no request is sent.")
     translators: dict[Name, TranslatorBlock]
     llms: dict[Name, LlmBlock]
     round_trip: RoundTrips
     exemplars: dict[Name, Annotated[LlmPool | ExtractivePool, Field(discriminator="generator")]]
     exemplar_pools: list[Annotated[Name, Refers("exemplars")]] = Field(
-        description="Pools that are made though no method may ask for them."
+        description="Exemplar pools to make even if no run uses them."
     )
     teacher: TeacherEncoding
     encoders: dict[Name, AnyEncoder]
     datasets: dict[Name, DatasetBlock]
     methods: dict[Name, MethodBlock] = Field(
-        description="Settings of its module, overrides of training, and readings."
+        description="Blocks of methods: settings of the module, overrides of training, readings."
     )
     suites: Suites
     mteb: MtebLists
     extraction: ExtractionStudy
     contamination: Contamination | None = Field(
-        description="Overlap of corpora and evaluation sets; null to leave it out."
+        description="Table of the overlap of corpora and evaluation sets; null for none."
     )
     significance: Significance
     claims: Claims
     report: Report
 
     def auxiliary_encoders(self) -> set[str | None]:
-        """Return the encoders that are read without a run: by pools, and to compare round trips."""
+        """Return the encoders that pools and the comparison of round trips read, without a run."""
         encoders: set[str | None] = {pool.encoder for pool in self.exemplars.values()}
         if self.round_trip.similarity:
             encoders.add(self.round_trip.similarity.encoder)
         return encoders
 
     def corpus_form(self, corpus: str) -> str | None:
-        """Return the form of a corpus, for those who refer to it; None if its dataset is none of a corpus."""
+        """Return the form of a corpus, for references to it; None if its dataset has no form of a corpus."""
         block = self.corpora[corpus]
         if isinstance(block, RoundTripCorpus):
             return "triples" if block.round_trip.form == "pairs" else "round trips"
@@ -147,42 +154,42 @@ class Configuration(Settings):
         return form if form in ("sentences", "triples") else None
 
     def corpus_columns(self, corpus: str) -> Sequence[str]:
-        """Return the columns that a method can read of a corpus; round trips have no negatives."""
+        """Return the columns of a corpus that methods can read; round trips have no negatives."""
         if self.corpus_form(corpus) != "triples":
             return ("anchor",)
         negatives = () if isinstance(self.corpora[corpus], RoundTripCorpus) else ("negative",)
         return ("anchor", "positive", *negatives)
 
     def held_out(self, corpus: str) -> int:
-        """Return the number of sentences that a corpus holds out for choosing checkpoints."""
+        """Return the number of held-out sentences of a corpus, by which checkpoints are selected."""
         block = self.corpora[self.source_corpus(corpus)]
         return block.dev_sentences if isinstance(block, Corpus) else 0
 
     def source_corpus(self, corpus: str) -> str:
-        """The corpus that is cut from a dataset, behind one that is made from it."""
+        """Return the corpus itself, or the one that was translated to make it."""
         block = self.corpora[corpus]
         return block.round_trip.corpus if isinstance(block, RoundTripCorpus) else corpus
 
     def corpus_datasets(self, corpora: Iterable[str]) -> list[str]:
-        """Datasets that corpora are cut from, and those whose sentences are added to them."""
+        """Return the datasets from which corpora are made, and those whose sentences are added."""
         blocks = [self.corpora[self.source_corpus(corpus)] for corpus in corpora]
         cut = (block for block in blocks if isinstance(block, Corpus))
         return sorted({name for block in cut for name in (block.dataset, block.also) if name})
 
     def round_trip_behind(self, corpus: str) -> RoundTrip:
-        """The translation of a corpus that is made by one."""
+        """Return the translation by which a corpus is made."""
         block = self.corpora[corpus]
         assert isinstance(block, RoundTripCorpus), f"{corpus} is not translated"
         return block.round_trip
 
     def written_pool(self, pool: str) -> LlmPool:
-        """A pool that a language model writes."""
+        """Return the settings of a pool that a language model writes."""
         block = self.exemplars[pool]
         assert isinstance(block, LlmPool), f"{pool} is picked from a corpus"
         return block
 
     def fetched(self, encoder: str) -> EncoderBlock:
-        """The published encoder that one with this name is, or is adapted from."""
+        """Return the published encoder of this name, or the one from which it is adapted."""
         block = self.encoders[encoder]
         if isinstance(block, AdaptedEncoder):
             return self.fetched(block.adapt.base)
@@ -191,7 +198,7 @@ class Configuration(Settings):
 
 
 class Layer(NamedTuple):
-    """What one block lays over the settings of a run."""
+    """The overrides of a run's settings by one block."""
 
     place: str
     """Path of the block."""
@@ -199,9 +206,9 @@ class Layer(NamedTuple):
 
 
 def layers_of(study: Configuration, run: Run) -> list[Layer]:
-    """Return what is laid over the shared settings of a run, the last on top.
+    """Return the overrides of the shared settings of a run, in order of application.
 
-    That is what its encoder, the method underneath, its method, its reading and the run itself override. A reading
+    These are the overrides by its encoder, the wrapped method, its method, its reading and the run itself. A reading
     that the method lacks changes nothing.
     """
     method, encoder = study.methods[run.method], study.encoders.get(run.encoder)
@@ -219,18 +226,18 @@ def layers_of(study: Configuration, run: Run) -> list[Layer]:
 def read_run(
     study: Configuration, run: Run, *, partial: bool = False
 ) -> tuple[RunSettings | None, list[Finding]]:
-    """Read the settings of one run, or return what is wrong with them.
+    """Return the settings of one run, or None and the findings about them.
 
     Args:
         study: The configuration.
         run: The run.
-        partial: Whether the study makes no such run, so that only keys, types and ranges are checked.
+        partial: Whether to check only keys, types and ranges, because the study has no such run.
     """
     return read(RunSettings, written(study, run), partial=partial)
 
 
 def written(study: Configuration, run: Run) -> dict[str, Any]:
-    """Return the settings of one run as files have them: the shared ones, with all layers laid over them."""
+    """Return the settings of one run as in files: the shared ones, with all overrides applied."""
     block = study.methods[run.method]
     method = block.given()
     if isinstance(block, ReductionBlock):

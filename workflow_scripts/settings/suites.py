@@ -1,4 +1,4 @@
-"""Suites of evaluations, a class a kind, and what their files of scores hold."""
+"""Settings of suites, a class for each kind, and the contents of their files of scores."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -15,11 +15,11 @@ from workflow_scripts.settings.names import Labelled, MaxTokens, Name, Pairs, Re
 from workflow_scripts.settings.readouts import Pooling, Start, too_long
 
 Cells = frozenset[tuple[str, str]]
-"""Aggregations, which may end in ``*``, with the metrics that each has."""
+"""Pairs of aggregation and metric; both may contain ``*``."""
 
 
 def cells(aggregations: Iterable[str], metrics: Iterable[str]) -> Cells:
-    """Every metric under every aggregation."""
+    """Return all pairs of aggregation and metric."""
     return frozenset(product(aggregations, metrics))
 
 
@@ -53,36 +53,36 @@ def direction_of(suite: str, aggregation: str, metric: str) -> int:
 def aggregation_findings(
     aggregation: str, patterns: Collection[str], path: str, who: str, metric: str
 ) -> Iterator[Finding]:
-    """Yield a finding if a metric is not written under an aggregation; none where nothing is known of the metric."""
+    """Yield a finding if a metric is not written with an aggregation; none if the metric is unknown."""
     if patterns and not any(fnmatchcase(aggregation, pattern) for pattern in patterns):
         known = ", ".join(f'"{pattern}"' for pattern in sorted(patterns))
-        yield Finding(path, f'{who} has no "{aggregation}" of {metric}', f"Known: {known}.")
+        yield Finding(path, f'{who} has no "{aggregation}" of {metric}', f"Choose from: {known}.")
 
 
 class Suite(Settings):
     """Settings of a suite: every field is a key of its block below ``suites.<kind>``."""
 
     form: ClassVar[str | None] = None
-    """Form of its ``datasets``, if it has any."""
+    """Form of its ``datasets``; None for a kind without datasets."""
     threads: ClassVar[int] = 1
-    """CPU threads that an evaluation of this kind uses beside the encoder."""
+    """CPU threads that an evaluation of this kind uses, besides the encoder's."""
     gpu: ClassVar[Literal["never", "here", "always"]] = "always"
-    """Where its jobs ask for a GPU by default: nowhere, on a machine without a queue, or in a queue too."""
+    """Where its jobs request a GPU by default: nowhere, on a machine without a queue, or also in a queue."""
     scores: ClassVar[Cells] = cells(["*"], ["*"])
-    """What files of scores hold of each of its ``datasets``; everything for a kind that does not say."""
+    """Content of the files of scores for each of its ``datasets``; by default unspecified."""
 
     @property
     def tasks(self) -> Mapping[str, str]:
-        """Its tasks, each with the dataset that it reads; none for a kind that reads no datasets."""
+        """Return the tasks, each with its dataset; empty for a kind without datasets."""
         return {}
 
     @property
     def mteb_lists(self) -> Sequence[str]:
-        """Return the lists of mteb's tasks that it asks for."""
+        """Return the lists of mteb's tasks to evaluate."""
         return ()
 
     def written(self, _lists: Mapping[str, Mapping[str, str]]) -> dict[str, Cells]:
-        """Tasks, and what files of scores hold of each.
+        """Return the tasks, each with the content of its file of scores.
 
         Args:
             _lists: Lists of mteb's tasks, by name.
@@ -90,11 +90,11 @@ class Suite(Settings):
         return dict.fromkeys(self.tasks, self.scores)
 
     def timed(self) -> dict[str, Cells]:
-        """Tasks whose time is measured, and what files of times hold of each."""
+        """Return the tasks whose time is measured, each with the content of its file of times."""
         return {}
 
     def misfits(self, start: Start) -> Iterator[Finding]:
-        """Yield what an encoder lacks for this suite, such as positions for its longest texts."""
+        """Yield a finding for each requirement that an encoder does not meet, such as enough positions."""
         yield from too_long(self, start)
 
 
@@ -103,39 +103,39 @@ class SuiteConfig(Suite):
 
     form: ClassVar[str] = "labelled"
 
-    datasets: list[Labelled] = Field(min_length=1, description="Datasets, one task each.")
+    datasets: list[Labelled] = Field(min_length=1, description="Datasets; each is a task.")
     max_tokens: MaxTokens
     label: Substitution = None
     readout: Pooling | None = Field(
         default=None,
-        description="Readout to use with every run's backbone, without its own readout and head; null for its own.",
+        description="Readout of every run's backbone, which replaces its own readout and head; null for its own.",
     )
 
     @property
     def tasks(self) -> Mapping[str, str]:
-        """Its tasks, each with the dataset that it reads."""
+        """Return the tasks, each with the dataset that it reads."""
         return {name: name for name in self.datasets}
 
     def labels(self, scored: Collection[str], _pieces: Callable[[str], object]) -> Sequence[str]:
-        """Substitutions to print with the scores; none if no task has a score.
+        """Return the labels to print with the scores; empty if no task has a score.
 
         Args:
             scored: Tasks that have a score.
-            _pieces: Cuts a text into an encoder's tokens.
+            _pieces: Function that splits a text into an encoder's tokens.
         """
         return [self.label] if self.label and scored else []
 
     def for_task(self, task: str) -> Self:
-        """Settings that decide the scores of one task, without those of other tasks."""
+        """Return the settings that determine the scores of one task, without those of other tasks."""
         return self.model_copy(update={"datasets": [task]})
 
 
 SIGNS = {"above": ">", "at_least": ">="}
 SENTEVAL = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sick")
-"""How the names of its sets begin."""
+"""Prefixes of the names of SentEval's datasets."""
 RELEASED = (
-    "STS sentences as released, not lower-cased and tokenised as SentEval's, of which published numbers are; "
-    "this tokeniser is cased"
+    "STS sentences as released, not lower-cased and tokenised as in SentEval, on which published numbers "
+    "are computed; this tokeniser is cased"
 )
 
 
@@ -144,22 +144,24 @@ class Positives(Settings):
 
     dataset: Pairs = Field(description="Dataset of the form pairs.")
     comparison: Literal["above", "at_least"] = Field(
-        description="How the score of positive pairs compares with the threshold."
+        description="Whether positive pairs have scores above the threshold, or at least the threshold."
     )
-    threshold: float = Field(description="Threshold on the dataset's own scale.")
-    normalise: bool = Field(description="Whether vectors are scaled to length 1 first.")
+    threshold: float = Field(description="Threshold of positive pairs, on the dataset's own scale.")
+    normalise: bool = Field(description="Whether vectors are first scaled to length 1.")
 
     def describe(self) -> str:
-        """A description of the measurement for tables."""
+        """Return a description of the measurement for tables."""
         form = "normalised" if self.normalise else "not normalised"
         return f"{self.dataset}, score {SIGNS[self.comparison]} {self.threshold:g}, {form}"
 
 
 class Sample(Settings):
-    """A sample of sentences, on which isotropy, modulus and mean cosine are measured."""
+    """A sample of sentences for isotropy, modulus and mean cosine."""
 
     dataset: Texts = Field(description="Dataset of sentences or pairs; each distinct sentence counts once.")
-    min_characters: int = Field(ge=0, description="Shorter sentences are left out.")
+    min_characters: int = Field(
+        ge=0, description="Minimum number of characters; shorter sentences are excluded."
+    )
     max_sentences: int = Field(gt=1, description="Use the first N sentences.")
 
 
@@ -167,28 +169,30 @@ Measure = Positives | Sample
 
 
 class Sts(SuiteConfig):
-    """A suite of scored pairs: its tasks are its datasets, and what is measured of geometry, by its name."""
+    """A suite of scored pairs, whose tasks are datasets and measurements of geometry."""
 
-    gpu: ClassVar[Literal["never", "here", "always"]] = "here"  # a queue's wait would be longer than the job
+    gpu: ClassVar[Literal["never", "here", "always"]] = "here"  # waiting in a queue takes longer than the job
     form: ClassVar[str] = "pairs"
     scores: ClassVar[Cells] = cells(("all", "wmean", "mean", "subset:*"), ("spearman", "pearson"))
 
-    datasets: list[Pairs] = Field(default=[], description="Datasets of the form pairs, one task each.")
+    datasets: list[Pairs] = Field(default=[], description="Datasets of the form pairs; each is a task.")
     text: Literal["release", "senteval"] = Field(
         default="release",
-        description="Sentences as released, or tokenised and lower-cased as SentEval has them.",
+        description="Sentences as released, or tokenised and lower-cased as in SentEval.",
     )
     positives: dict[str, Positives] = Field(
-        default={}, description="Measurements of alignment and uniformity."
+        default={}, description="Measurements of alignment and uniformity, by name."
     )
     samples: dict[str, Sample] = Field(
-        default={}, description="Sentences whose isotropy and moduli are measured."
+        default={}, description="Samples of sentences whose isotropy and moduli are measured, by name."
     )
 
     def conflicts(self) -> Iterator[Finding]:
-        """There is a task, and a name stands for one."""
+        """Require a task, and names that are unique among the tasks."""
         if not self.tasks:
-            yield Finding("datasets", "none, and no positives or samples either", "Name one.")
+            yield Finding(
+                "datasets", "empty, and so are positives and samples", "Add a dataset, such as stsb."
+            )
         for task in sorted(self.positives.keys() & {*self.datasets, *self.samples}):
             yield Finding(f"positives.{task}", "another task of the suite has that name", "Rename one.")
         for task in sorted(self.samples.keys() & {*self.datasets}):
@@ -196,23 +200,23 @@ class Sts(SuiteConfig):
 
     @property
     def measures(self) -> Mapping[str, Measure]:
-        """Measures of geometry, by name."""
+        """Return the measurements of geometry, by name."""
         return {**self.positives, **self.samples}
 
     @property
     def tasks(self) -> Mapping[str, str]:
-        """Its datasets, and the datasets of what is measured."""
+        """Return the tasks, which include measurements, each with its dataset."""
         return {**super().tasks, **{name: one.dataset for name, one in self.measures.items()}}
 
     def labels(self, scored: Collection[str], pieces: Callable[[str], object]) -> Sequence[str]:
-        """Also that a tokeniser sees other words of SentEval's sets than their published numbers are computed on."""
+        """Add a label if the text differs from SentEval's, on which published numbers are computed."""
         cased = pieces("Town") != pieces("town")
         of_senteval = any(name in scored and name.startswith(SENTEVAL) for name in self.datasets)
         released = [RELEASED] if cased and of_senteval and self.text == "release" else []
         return [*super().labels(scored, pieces), *released]
 
     def for_task(self, task: str) -> Self:
-        """Settings that decide the scores of one dataset or measure."""
+        """Return the settings that determine the scores of one dataset or measurement."""
         alone = {
             "datasets": [name for name in self.datasets if name == task],
             "positives": {name: one for name, one in self.positives.items() if name == task},
@@ -221,7 +225,7 @@ class Sts(SuiteConfig):
         return self.model_copy(update=alone)
 
     def written(self, _lists: Mapping[str, Mapping[str, str]]) -> dict[str, Cells]:
-        """Correlations of each dataset, and what is measured of geometry."""
+        """Return the tasks, each with its correlations or measures of geometry."""
         positives = cells([""], ("alignment", "uniformity"))
         sample = cells([""], ("isoscore", "mean_modulus", "mean_cosine"))
         measured = dict.fromkeys(self.positives, positives) | dict.fromkeys(self.samples, sample)
@@ -234,11 +238,12 @@ class Clustering(SuiteConfig):
     scores: ClassVar[Cells] = cells(("mean", "sd"), ("accuracy", "nmi", "v_measure"))
 
     seeds: int = Field(ge=2, description="Runs of k-means, with seeds 0, 1, ...")
-    n_init: int = Field(ge=1, description="Starts of each run, of which the best is used.")
+    n_init: int = Field(ge=1, description="Starts of each run; the best is used.")
     max_texts: int | None = Field(
         default=None,
         gt=0,
-        description="Number of texts drawn from a larger set, the same for all runs; omit for all texts.",
+        description="Maximum number of texts; from a larger set, this many are drawn, the same for all runs. "
+        "Omit for all texts.",
     )
 
 
@@ -246,25 +251,25 @@ class Transfer(SuiteConfig):
     """A suite of transfer tasks."""
 
     scores: ClassVar[Cells] = cells([""], ("accuracy", "dev_accuracy"))
-    threads: ClassVar[int] = 8  # classifiers are fitted side by side
+    threads: ClassVar[int] = 8  # classifiers are fitted in parallel
     of_positive: ClassVar[Cells] = cells([""], ["f1"])
     of_grades: ClassVar[Cells] = cells([""], ("spearman", "pearson", "dev_pearson"))
 
-    graded: list[str] = Field(description="Those datasets whose labels are scores.")
+    graded: list[str] = Field(description="Datasets whose labels are scores.")
     grades: dict[str, tuple[float, float]] = Field(
         default={},
-        description="Scores of a graded dataset that the first and the last of its five soft classes stand for; left "
-        "out, the lowest and highest of its training part. SentEval has 1 and 5 for SICK and STS-B.",
+        description="Scores of the first and the last of the five soft classes, by graded dataset; if omitted, "
+        "minimum and maximum of the training part. SentEval uses 1 and 5 for SICK and STS-B.",
     )
     positive: dict[str, str] = Field(
-        default={}, description="Class of a dataset whose F1 on the test part is measured too; 1 for MRPC."
+        default={}, description="Class whose F1 on the test part is measured too, by dataset; 1 for MRPC."
     )
     classifier: Literal["exact", "senteval"]
-    folds: int = Field(ge=2, description="Folds of every cross-validation; SentEval 10.")
-    seed: int = Field(ge=0, description="Seed of folds, batches and initial weights; SentEval 1111.")
+    folds: int = Field(ge=2, description="Number of folds of every cross-validation; SentEval uses 10.")
+    seed: int = Field(ge=0, description="Seed of folds, batches and initial weights; SentEval uses 1111.")
 
     def conflicts(self) -> Iterator[Finding]:
-        """Graded tasks are among the tasks, grades are of graded tasks, and positive classes of others."""
+        """Require ``graded`` among the datasets, ``grades`` for graded ones only, and ``positive`` for others only."""
         yield from unknown(self.graded, self.datasets, "graded")
         yield from unknown(self.grades, self.graded, "grades")
         yield from unknown(
@@ -272,10 +277,12 @@ class Transfer(SuiteConfig):
         )
         for name, (low, high) in self.grades.items():
             if low >= high:
-                yield Finding(f"grades.{name}", f"{low:g} to {high:g}", "Write the lowest score first.")
+                yield Finding(
+                    f"grades.{name}", f"{low:g} to {high:g}", "Write the minimum first, then the maximum."
+                )
 
     def for_task(self, task: str) -> Self:
-        """Settings that decide the scores of one task: with whether it is graded, its grades and positive class."""
+        """Return the settings that determine the scores of one task, with its grades and its positive class."""
         alone = {
             "graded": [name for name in self.graded if name == task],
             "grades": {name: grades for name, grades in self.grades.items() if name == task},
@@ -284,7 +291,7 @@ class Transfer(SuiteConfig):
         return super().for_task(task).model_copy(update=alone)
 
     def written(self, _lists: Mapping[str, Mapping[str, str]]) -> dict[str, Cells]:
-        """Correlations of graded tasks; accuracies of others, and the F1 of a positive class."""
+        """Return the tasks: graded ones with correlations, others with accuracies and the F1 of a positive class."""
         classes = {
             task: self.scores | self.of_positive if task in self.positive else self.scores
             for task in self.datasets
@@ -293,15 +300,15 @@ class Transfer(SuiteConfig):
 
 
 class InvertedIndex(Settings):
-    """An inverted index of FAISS, which searches some of its lists and may miss the nearest texts."""
+    """An inverted index of FAISS, which searches only some of its lists and may miss the nearest texts."""
 
     nlist: int = Field(
-        ge=1, description="Lists that the texts are divided into, by k-means with a fixed seed."
+        ge=1, description="Number of lists into which k-means with a fixed seed divides the texts."
     )
-    nprobe: int = Field(ge=1, description="Lists that a query is compared with.")
+    nprobe: int = Field(ge=1, description="Number of lists that each query searches.")
 
     def conflicts(self) -> Iterator[Finding]:
-        """More lists are probed than there are."""
+        """Yield a finding if more lists are searched than the index has."""
         if self.nprobe > self.nlist:
             yield Finding(
                 "nprobe", f"{self.nprobe} of {self.nlist} lists", f"Set nprobe to {self.nlist} or less."
@@ -309,17 +316,17 @@ class InvertedIndex(Settings):
 
 
 class Search(SuiteConfig):
-    """A suite of search tasks; label 1 of a dataset is a duplicate."""
+    """A suite of search tasks; label 1 of a dataset marks a duplicate."""
 
     scores: ClassVar[Cells] = cells([""], ("mrr@10", "recall@1", "recall@10"))
 
-    max_pairs: int | None = Field(ge=1, description="Read the first N pairs; null: all.")
+    max_pairs: int | None = Field(ge=1, description="Use the first N pairs; null: all.")
     index: InvertedIndex | None = Field(
-        default=None, description="Inverted index to search; null compares a query with every text."
+        default=None, description="Inverted index to search; null compares each query with all texts."
     )
 
     def conflicts(self) -> Iterator[Finding]:
-        """The pairs that are read cannot have as many texts as the index has lists."""
+        """Yield a finding if the index has more lists than the pairs can have texts."""
         if self.index and self.max_pairs and self.max_pairs < self.index.nlist:
             yield Finding(
                 "index.nlist",
@@ -328,12 +335,12 @@ class Search(SuiteConfig):
             )
 
     def written(self, _lists: Mapping[str, Mapping[str, str]]) -> dict[str, Cells]:
-        """The quality of each task's hits, and the size of an inverted index."""
+        """Return the tasks, each with the quality of its hits, and the size of an inverted index."""
         size = cells([""], ["index_bytes"] if self.index else [])
         return dict.fromkeys(self.datasets, self.scores | size)
 
     def timed(self) -> dict[str, Cells]:
-        """The time of a query."""
+        """Return the tasks, each with the time of a query."""
         return dict.fromkeys(self.datasets, cells([""], ["retrieval_ms"]))
 
 
@@ -341,60 +348,66 @@ class MtebLists(Settings):
     """Content of config/mteb.yaml."""
 
     lists: dict[str, dict[str, str]] = Field(
-        description="Lists by name; each maps names of tasks in a paper to their names in mteb."
+        description="Lists of tasks by name; each maps a paper's names of tasks to mteb's."
     )
-    not_in_this_mteb: dict[str, str] = Field(description="Tasks of papers that the lists lack, and why.")
+    not_in_this_mteb: dict[str, str] = Field(
+        description="Tasks of papers that the lists lack, each with the reason."
+    )
 
 
 class Mteb(Suite):
-    """One evaluation through mteb."""
+    """A suite that mteb evaluates."""
 
     lists: list[Annotated[str, Refers("mteb.lists")]] = Field(
-        min_length=1, description="Lists of config/mteb.yaml."
+        min_length=1, description="Lists of config/mteb.yaml to evaluate."
     )
     max_tokens: MaxTokens
     batch_size: int = Field(gt=0, description="Texts per forward pass.")
     metrics: list[str] = Field(
-        description="Metrics to keep in addition to main_score, if a task has them, such as map_at_10."
+        description="Metrics to store besides main_score, if a task has them, such as map_at_10."
     )
     label: Substitution = None
 
     @property
     def mteb_lists(self) -> Sequence[str]:
-        """Return its lists."""
+        """Return the lists of mteb's tasks to evaluate."""
         return self.lists
 
     def written(self, lists: Mapping[str, Mapping[str, str]]) -> dict[str, Cells]:
-        """Splits and subsets of each task, and means over each list."""
+        """Return the tasks, each with its splits and subsets, and the lists, each with its means."""
         parts = cells(["*:*"], ("main_score", *self.metrics)) | {("mean", "main_score")}
         tasks = [task for name in self.lists for task in lists[name].values()]
         return dict.fromkeys(tasks, parts) | dict.fromkeys(self.lists, cells(["mean"], self.metrics))
 
 
 class Cost(Suite):
-    """Lengths, batches and repeats."""
+    """A suite of the costs of encoding: parameters, operations and times."""
 
     gpu: ClassVar[Literal["never", "here", "always"]] = "never"
 
-    tokens: int = Field(gt=0, description="Tokens per sentence T, for counting and for timing; no padding.")
-    batch_sizes: list[int] = Field(min_length=1, description="Batch sizes that are timed.")
-    repeats: int = Field(gt=0, description="Timed passes of each encoder per batch size; the median counts.")
-    warmup: int = Field(ge=0, description="Passes before the first timed one.")
+    tokens: int = Field(
+        gt=0, description="Tokens per sentence T, for counting and for timing, without padding."
+    )
+    batch_sizes: list[int] = Field(min_length=1, description="Batch sizes to time.")
+    repeats: int = Field(
+        gt=0, description="Number of timed passes per encoder and batch size; their median is reported."
+    )
+    warmup: int = Field(ge=0, description="Number of passes before the first timed one.")
 
     def written(self, _lists: Mapping[str, Mapping[str, str]]) -> dict[str, Cells]:
-        """One task, of the encoder and of the one that it starts from."""
+        """Return one task, with counts of the encoder and of the one from which it starts."""
         counts = cells(("", "base"), ("parameters", "gmac_linear", "gmac_total"))
         return {"cost": counts | {("", "added_parameters_percent")}}
 
     def timed(self) -> dict[str, Cells]:
-        """Batches of each size."""
+        """Return one task, with times of each batch size."""
         own, base = ("latency_ms", "sentences_per_second"), ("base_latency_ms", "latency_ratio")
         sizes = (f"batch:{size}" for size in self.batch_sizes)
         return {"cost": cells(sizes, (*own, *base, "added_latency_percent"))}
 
 
 class Energy(Settings):
-    """The sentences over which E_CLS is averaged."""
+    """Settings of the sentences over which E_CLS is averaged."""
 
     dataset: Texts = Field(description="Dataset of the form sentences or pairs.")
     max_sentences: int = Field(gt=0, description="Use the first N sentences.")
@@ -403,15 +416,15 @@ class Energy(Settings):
 
 
 class Maps(Settings):
-    """The sentences and layers whose attention is drawn."""
+    """Settings of the sentences and layers whose attention is stored for figures."""
 
-    sentences: list[str] = Field(min_length=1, description="Drawn one by one, so nothing is padded.")
-    layers: list[int] = Field(min_length=1, description="Counted from 1.")
+    sentences: list[str] = Field(min_length=1, description="Sentences, each encoded without padding.")
+    layers: list[int] = Field(min_length=1, description="Layers to map, counted from 1.")
     max_tokens: MaxTokens
 
 
 class Attention(Suite):
-    """Attention maps and energies of one encoder."""
+    """A suite of attention maps and energies."""
 
     gpu: ClassVar[Literal["never", "here", "always"]] = "never"
 
@@ -419,25 +432,25 @@ class Attention(Suite):
     maps: Maps
 
     def misfits(self, start: Start) -> Iterator[Finding]:
-        """Yield layers that an encoder lacks, too."""
+        """Yield a finding for layers that an encoder lacks, too."""
         yield from super().misfits(start)
         for depth in start.depths:
             if outside := [layer for layer in self.maps.layers if not 1 <= layer <= depth]:
                 found = f"{outside[0]}; {start.encoder} has layers 1 to {depth}"
-                yield Finding("maps.layers", found, f"Name layers up to {depth}.")
+                yield Finding("maps.layers", found, f"Choose from: 1 to {depth}.")
 
     @property
     def tasks(self) -> Mapping[str, str]:
-        """One task, whose sentences the energy is averaged over."""
+        """Return one task, with the dataset over which the energy is averaged."""
         return {self.energy.dataset: self.energy.dataset}
 
     def written(self, _lists: Mapping[str, Mapping[str, str]]) -> dict[str, Cells]:
-        """The energy of [CLS] in each layer."""
+        """Return one task, with the energy of [CLS] in each layer."""
         return {self.energy.dataset: cells(("mean", "layer:*"), ["cls_energy"])}
 
 
 class Suites(Settings):
-    """Suites by kind: a kind is registered here, and nowhere else."""
+    """Suites by kind; this is the only place where a kind is registered."""
 
     attention: dict[Name, Attention] = Field(default={})
     clustering: dict[Name, Clustering] = Field(default={})
@@ -449,36 +462,36 @@ class Suites(Settings):
 
     @property
     def by_kind(self) -> dict[str, dict[str, Suite]]:
-        """Kind of suites to the suites by name."""
+        """Return the suites by kind and name."""
         return self.parts()
 
     def repeated(self) -> Iterator[Finding]:
-        """Yield names that suites of two kinds have."""
+        """Yield a finding for each name that suites of two kinds share."""
         kinds: dict[str, str] = {}
         for kind, suites in self.by_kind.items():
             for name in suites:
                 if name in kinds:
-                    found = f"suites.{kinds[name]} has that name too"
-                    remedy = "Rename one: tables tell suites apart by name."
+                    found = f"suites.{kinds[name]} also contains this name"
+                    remedy = "Rename one: tables identify suites by name."
                     yield Finding(f"suites.{kind}.{name}", found, remedy)
                 kinds[name] = kind
 
 
 def _class_of(section: FieldInfo) -> type[Suite]:
-    """Return the class of the suites in a section: the values of its mapping."""
+    """Return the class of the suites in a section, which are the values of its mapping."""
     suite: type[Suite]
     _, suite = get_args(section.annotation)
     return suite
 
 
 SUITES = {kind: _class_of(section) for kind, section in Suites.model_fields.items()}
-"""Kinds of suites, with their classes."""
+"""Classes of suites by kind."""
 EVALUATORS = [kind for kind, suite in SUITES.items() if issubclass(suite, SuiteConfig)]
 """Kinds of suites that score vectors (``evaluation.base``)."""
 
 
 ON_GPU = (*(kind for kind, suite in SUITES.items() if suite.gpu != "never"), "extraction")
-"""Kinds of suites whose jobs may ask for a GPU, and the extraction study."""
+"""Kinds of suites whose jobs can request a GPU, and the extraction study."""
 
 
 def _may_ask_for_gpu(kind: str) -> str:
@@ -493,7 +506,7 @@ GpuKind = Annotated[str, AfterValidator(_may_ask_for_gpu), Field(json_schema_ext
 
 def _known_kind(kind: str) -> str:
     if kind not in SUITES:
-        raise PydanticCustomError("unknown_kind", f"Known: {', '.join(SUITES)}.")
+        raise PydanticCustomError("unknown_kind", f"Choose from: {', '.join(SUITES)}.")
     return kind
 
 

@@ -1,4 +1,4 @@
-"""How encoders are trained, whatever the method: lengths, batches, learning rates, checkpoints."""
+"""Settings of training for all methods: length, batches, learning rate, checkpoints."""
 
 from collections.abc import Iterator
 from typing import Literal
@@ -11,10 +11,10 @@ from workflow_scripts.settings.names import MaxTokens, Precision
 
 
 class Development(Settings):
-    """The development set, which selects the checkpoint."""
+    """Settings of checkpoint selection on a development set."""
 
     every: int = Field(
-        gt=0, description="Steps between evaluations on the development set; the last step has one too."
+        gt=0, description="Steps between evaluations on the development set; the last step is evaluated too."
     )
     max_tokens: MaxTokens
 
@@ -23,17 +23,17 @@ LastBatch = Literal["keep", "drop"]
 
 
 FEWEST_PAIRS = 100
-"""Pairs of a development set below which a table says by how many its checkpoints were chosen.
+"""Minimum size of a development set, in pairs, for a table without a note about its size.
 
 A rank correlation of n pairs has a standard error of about 1 / sqrt(n - 1), ten points for a hundred.
 """
 
 
 def batches(rows: int, batch_size: int, last_batch: LastBatch) -> int:
-    """Steps of an epoch over ``rows`` sentences.
+    """Return the number of steps of an epoch over ``rows`` sentences.
 
-    ASSUME: a single sentence that is left is never a batch. Nothing is contrasted with anything there: the loss is 0
-    without a gradient, and a step would only go on as the last ones went.
+    ASSUME: a last batch of one sentence is dropped. Without negatives its loss and gradient are 0; a step would only
+    apply momentum.
     """
     whole, left = divmod(rows, batch_size)
     return whole + (last_batch == "keep" and left > 1)
@@ -42,71 +42,79 @@ def batches(rows: int, batch_size: int, last_batch: LastBatch) -> int:
 class Training(Settings):
     """Length, batch size, learning rate and intervals of a training.
 
-    ``chunk`` decides no result: it is a way to fit a batch into memory (``training.chunks``). Losses and gradients are
-    those of the whole batch but for the order in which float32 is summed, which another kind of processor changes as
-    well without counting as a change; where chunks would change more, they are refused. ``gpus`` and ``cpu_threads``,
-    which change rounding too, are part of what a run is: a table may be about one number of processes alone. A training
-    that was stopped goes on with the chunks that it began with, or begins again, so that all its steps round alike.
+    ``chunk`` is operational: it only makes a batch fit into memory (``training.chunks``). Losses and gradients equal
+    those of the whole batch up to the order of float32 sums, which also differs between processors. Methods for which
+    chunks would change more refuse them. ``gpus`` and ``cpu_threads`` change rounding, too, and are part of a run's
+    identity: a table can compare numbers of processes. A resumed training continues with its first chunks or starts
+    again, so all its steps are rounded alike.
     """
 
     epochs: int | None = Field(
-        gt=0, le=1_000_000, description="Passes over the corpus; null if max_steps is given."
+        gt=0, le=1_000_000, description="Number of passes over the corpus; null if max_steps is set."
     )
     max_steps: int | None = Field(
-        gt=0, le=1_000_000_000, description="Optimiser steps; null if epochs is given."
+        gt=0, le=1_000_000_000, description="Number of optimiser steps; null if epochs is set."
     )
     batch_size: int = Field(gt=1, description="Sentences per step.")
-    last_batch: LastBatch = Field(
-        description="Whether an epoch keeps or drops its last batch where that is smaller than the others."
-    )
+    last_batch: LastBatch = Field(description="Whether to keep or drop an epoch's last, smaller batch.")
     max_tokens: MaxTokens
     learning_rate: float = Field(gt=0, lt=1, description="Peak learning rate of AdamW.")
     schedule: Literal["linear", "constant"] = Field(
-        description="linear decays towards rate_at_end, which would be reached at step n + 1 of n."
+        description="Schedule of the learning rate; linear decays to rate_at_end, which step n + 1 of n would "
+        "reach."
     )
     rate_at_end: float = Field(
-        ge=0, lt=1, description="Fraction of the peak that linear reaches; above 0 where it is cut short."
+        ge=0,
+        lt=1,
+        description="Final learning rate of linear, as a fraction of the peak; above 0 if the schedule is cut "
+        "short.",
     )
     restart_every: int | None = Field(
-        default=None, gt=0, description="Steps after which the schedule begins again; omit for one schedule."
+        default=None,
+        gt=0,
+        description="Number of steps after which the schedule restarts; omit for one schedule.",
     )
     warmup_steps: int = Field(
         ge=0,
-        description="Steps over which the learning rate rises to its peak: a step ahead of transformers, whose first "
-        "step has the rate 0.",
+        description="Number of steps in which the learning rate rises to its peak; one step ahead of "
+        "transformers, whose first step has the rate 0.",
     )
     patience: int | None = Field(
         default=None,
         gt=0,
-        description="Evaluations on the development set without a better score after which the training ends; the "
-        "learning rates stay those of the full length. Leave it out for none, as in the papers.",
+        description="Number of consecutive evaluations without a better development score after which training ends; "
+        "learning rates remain those of the full length. Omit for no early end, as in the papers.",
     )
     weight_decay: float = Field(ge=0, description="Weight decay of AdamW; 0 in SimCSE.")
-    max_gradient_norm: float = Field(gt=0, description="Gradients are scaled down to this norm.")
+    max_gradient_norm: float = Field(
+        gt=0, description="Maximum norm of gradients; larger ones are scaled down to it."
+    )
     precision: Precision
     checkpoint_minutes: float = Field(
         ge=0,
-        description="Between checkpoints; 0 writes one after every step.",
+        description="Minutes between checkpoints; 0 writes one after every step.",
         json_schema_extra=OPERATIONAL,
     )
     chunk: int | None = Field(
         default=None,
         gt=0,
-        description="Sentences in memory at a time, of all views of a step's batch; left out for all of them.",
+        description="Number of sentences in memory at a time, of all views of a batch; omit for all.",
         json_schema_extra=OPERATIONAL,
     )
     gpus: int = Field(
-        gt=0, description="Processes, each with a GPU; every step's batch is divided among them."
+        gt=0, description="Number of processes, with a GPU each, among which each batch is divided."
     )
-    cpu_threads: int = Field(gt=0, description="Threads on a CPU; fixed, since sums depend on their number.")
+    cpu_threads: int = Field(
+        gt=0, description="Number of threads on a CPU; fixed, because sums depend on it."
+    )
 
     def conflicts(self) -> Iterator[Finding]:
-        """There is one length, and the GPUs share every batch."""
+        """Require one length, a warm-up within the schedule, and a batch that the GPUs can share equally."""
         if (self.epochs is None) == (self.max_steps is None):
             yield Finding(
                 "epochs",
                 f"{shown(self.epochs)} with max_steps {shown(self.max_steps)}",
-                "Give one of them, and null for the other.",
+                "Set one of them, and the other to null.",
             )
         cycle = self.restart_every or self.max_steps
         if cycle and self.warmup_steps > cycle:
@@ -116,27 +124,28 @@ class Training(Settings):
             )
         if self.batch_size % self.gpus:
             yield Finding(
-                "batch_size", f"{self.batch_size} sentences for {self.gpus} GPUs", "Make it a multiple."
+                "batch_size",
+                f"{self.batch_size} is not a multiple of the {self.gpus} GPUs",
+                f"Set it to {-(-self.batch_size // self.gpus) * self.gpus}, for example.",
             )
 
     def steps(self, rows: int) -> int:
-        """Optimiser steps over a corpus of ``rows`` sentences."""
+        """Return the number of optimiser steps for a corpus of ``rows`` sentences."""
         if self.max_steps is not None:
             return self.max_steps
         assert self.epochs is not None
         return self.epochs * batches(rows, self.batch_size, self.last_batch)
 
     def cycle(self, steps: int) -> int:
-        """Steps of one schedule in a training of ``steps``."""
+        """Return the number of steps of one schedule in a training of ``steps``."""
         return self.restart_every or steps
 
     def lr(self, step: int, steps: int) -> float:
-        """Learning rate of ``step`` (from 1) of ``steps``.
+        """Return the learning rate of ``step`` (from 1) of ``steps``.
 
         A warm-up of w steps has 1/w, 2/w, ..., 1 of the peak. ``get_scheduler`` of transformers has 0, 1/w, ...,
-        (w - 1)/w: ASSUME: a first step at rate 0 trains nothing, so it is left out, and the rest of the warm-up is a
-        step ahead. After the warm-up, and without one, as methods are trained here, the rates are those of
-        transformers.
+        (w - 1)/w. ASSUME: a first step at rate 0 trains nothing, so it is omitted, and the rest of the warm-up is one
+        step ahead. After the warm-up, and without one as for the methods here, the rates are those of transformers.
         """
         steps = self.cycle(steps)
         step = (step - 1) % steps + 1
@@ -149,7 +158,7 @@ class Training(Settings):
 
 
 class TeacherEncoding(Settings):
-    """How a teacher encodes a corpus for its students: section ``teacher`` of the configuration."""
+    """Settings of a teacher's encoding of a corpus: section ``teacher`` of the configuration."""
 
     max_tokens: MaxTokens
 
@@ -157,7 +166,7 @@ class TeacherEncoding(Settings):
 class ContinueMlm(Settings):
     """Settings of ``continue_mlm``."""
 
-    mlm_probability: float = Field(gt=0, lt=1, description="Fraction of tokens to predict; 0.15 in BERT.")
+    mlm_probability: float = Field(gt=0, lt=1, description="Fraction of tokens to predict; BERT uses 0.15.")
     seed: int = Field(ge=0, description="Seed for the order of sentences, the masks and the new head.")
     training: Training
 
@@ -166,16 +175,15 @@ class ContinueMlm(Settings):
         if self.training.gpus > 1:
             yield Finding(
                 "training.gpus",
-                f"{self.training.gpus}; processes choose different numbers of tokens",
+                f"{self.training.gpus}; processes would mask different numbers of tokens",
                 "Set it to 1.",
             )
         if self.training.patience:
-            yield Finding(
-                "training.patience", f"{self.training.patience}, without a development set", "Leave it out."
-            )
+            found = f"{self.training.patience}, but this training has no development set"
+            yield Finding("training.patience", found, "Remove `patience`.")
         if self.training.chunk:
             yield Finding(
                 "training.chunk",
-                f"{self.training.chunk}; no sentence is contrasted with others",
-                "Leave it out, and lower batch_size.",
+                f"{self.training.chunk}, but this training has no contrastive loss",
+                "Remove `chunk`; to save memory, reduce batch_size.",
             )

@@ -1,4 +1,4 @@
-"""Pydantic's errors as lines that say where a mistake in a YAML file is, what was found and what to do."""
+"""Messages for pydantic's errors: the place in a YAML file, the value found and the remedy."""
 
 import difflib
 import json
@@ -21,38 +21,38 @@ _LONGEST = 300  # characters of a wrong value that a message repeats
 
 _NO_KEYS = {
     "^[a-z0-9_]+$": ("not a name", "Use small letters, digits and underscores."),
-    r"^(method|training)(\.[a-z_]+)+$": ("not a dotted setting", "Begin it with method. or training."),
+    r"^(method|training)(\.[a-z_]+)+$": ("not a dotted setting", "Begin it with `method.` or `training.`."),
 }
-"""Pattern of keys to what is wrong with one that does not match, and the remedy."""
+"""Messages for keys that do not match, by pattern: the error and the remedy."""
 
 
 _PARTIAL = ("missing", "value_error")
-"""Errors that say nothing of some keys of a block by themselves."""
+"""Errors to ignore when only part of a block is given."""
 
 
 Keys = tuple[str, ...]
-"""Keys and numbers that lead to a value."""
+"""Path of a value: keys of mappings and numbers in lists."""
 
 
 class _Found(NamedTuple):
-    """Where an error is."""
+    """Location of an error."""
 
     path: Keys
     values: Sequence[Any]
-    """The whole, and what each step of the path leads to."""
+    """The whole value, and the values at each step of the path."""
     known: Sequence[str]
-    """Keys of the block that the last step is a key of."""
+    """Known keys of the block that contains the last step."""
     meaning: str
-    """Description of the setting."""
+    """Description of the setting, without its full stop."""
 
 
 def read(kind: type[S], value: Any, *, partial: bool = False) -> tuple[S | None, list[Finding]]:
-    """Read ``value`` as its class, or return what is wrong with it, once for each thing.
+    """Return ``value`` as a class of settings, or None and the distinct findings about it.
 
     Args:
         kind: The class.
         value: A part of the configuration.
-        partial: Whether the value is some keys of a block, whose others are elsewhere.
+        partial: Whether the value is only part of a block.
     """
     try:
         return kind.strictly(value), []
@@ -65,18 +65,18 @@ def read(kind: type[S], value: Any, *, partial: bool = False) -> tuple[S | None,
 
 
 def _worded(errors: Sequence[Any], kind: type[Settings], whole: Any) -> Iterator[Finding]:
-    """A finding for each mistake; one for a value that has none of several forms."""
+    """Yield a finding for each mistake, and only one for a value that matches none of several forms."""
     valued = defaultdict[Keys, list[tuple[Any, _Found]]](list)
     for one in errors:
         found = _located(kind, one, whole)
         path = ".".join(found.path)
         match one["type"]:
-            case "value_error":  # of our own
+            case "value_error":  # raised by Settings.conflicts
                 error = one["ctx"]["error"]
                 assert isinstance(error, ConflictError), error
                 yield from (finding.under(path) for finding in error.findings)
             case "missing" | "union_tag_not_found":
-                yield Finding(path, "missing", "Write it there, if the name of its block is right.")
+                yield Finding(path, "missing", "Add it, or check the block's name.")
             case "extra_forbidden":
                 meant = _meant(found.path[-1], found.known, *_home(found))
                 yield Finding(path, "unknown key", meant or advice(found.path[-1], found.known))
@@ -99,9 +99,9 @@ def _worded(errors: Sequence[Any], kind: type[Settings], whole: Any) -> Iterator
 
 
 def _located(kind: type[Settings], error: Any, value: Any) -> _Found:
-    """Where one of pydantic's errors is.
+    """Return the location of one of pydantic's errors.
 
-    Its steps are keys, numbers and, where a value may have several forms, what the form is called.
+    Its steps are keys, numbers and, for a value of several possible forms, the name of the form.
     """
     path, values, known = list[str](), [value], list[str]()
     blocks, meaning, is_key = {kind}, "", False
@@ -128,14 +128,14 @@ def _located(kind: type[Settings], error: Any, value: Any) -> _Found:
 
 
 def classes_in(kind: Any) -> set[type[Settings]]:
-    """The classes of settings in the type of a value."""
+    """Return the classes of settings in the type of a value."""
     if isinstance(kind, type) and issubclass(kind, Settings):
         return {kind}
     return {found for part in get_args(kind) for found in classes_in(part)}
 
 
 def _told(blocks: Iterable[type[Settings]], tag: str) -> set[type[Settings]]:
-    """The one of several classes that a tag stands for: by the value of a key, or else by a key."""
+    """Return the union member selected by a discriminator's value or, failing that, by a key's presence."""
     fields = {block: block.model_fields for block in blocks}
     valued = {
         one for one in fields if any(tag in get_args(field.annotation) for field in fields[one].values())
@@ -144,16 +144,17 @@ def _told(blocks: Iterable[type[Settings]], tag: str) -> set[type[Settings]]:
 
 
 def _home(found: _Found) -> list[str]:
-    """Where a key that is unknown in its block is known: in a block around it, or, at the top, in a section."""
+    """Return where a key that its block lacks is known: in a block around it or, at the top, in a section."""
     *above, key = found.path
     if not above:
         sections = (name for name, part in found.values[0].items() if isinstance(part, dict) and key in part)
-        return [f"{name}.{key}" for name in sections][:1]
+        first = next(sections, None)
+        return [f"{first}.{key}"] if first else []
     homes = [depth for depth in range(len(above)) if key in found.values[depth]]
     return [".".join([*above[: homes[-1]], key]) + ("" if homes[-1] else " at the top")] if homes else []
 
 
 def _meant(name: str, known: Sequence[str], *homes: str) -> str:
-    """A hint with the most similar known name and with places that have the same name; empty without either."""
+    """Return a hint with the most similar known name, and with places of the same name; empty without either."""
     close = [*difflib.get_close_matches(name, known, n=1), *homes]
     return f"Did you mean {', or '.join(close)}?" if close else ""

@@ -1,4 +1,4 @@
-"""Where a job finds finished work, stored answers and local data."""
+"""Places of finished work, stored answers and local data, which each job receives."""
 
 import os
 from pathlib import Path
@@ -7,18 +7,18 @@ from workflow_scripts.settings.base import Settings
 
 
 class Workplace(Settings):
-    """Settings of a study that decide no result and reach every job in its call, not in its environment.
+    """Operational settings of a study, which each job receives in its call and not in its environment.
 
-    So a command that is repeated in another terminal, on another node or by ``rebuild`` uses the same places.
-    Relative paths are below the working directory.
+    A command that is repeated in another terminal, on another node or by ``rebuild`` therefore uses the same places.
+    Relative paths are relative to the working directory.
     """
 
     cache: Path | None
-    """Folder of finished work; None: no work is reused or kept."""
+    """Folder of finished work; None: no work is reused or stored."""
     cache_gigabytes: float
-    """Maximum size of the cache."""
+    """Maximum size of the cache, in GB."""
     answers: Path
-    """Ledger of answers of translators and language models."""
+    """Ledger of translators' and language models' answers."""
     data_root: Path | None
     """Folder of local data."""
     offline: bool
@@ -26,7 +26,7 @@ class Workplace(Settings):
 
 
 def data_root_of(named: object) -> Path | None:
-    """Return the folder of local data: the setting, or else environment variable SEMBLANCE_DATA; ~ is a home folder."""
+    """Return the folder of local data: the setting, or environment variable SEMBLANCE_DATA; ~ is expanded."""
     root = named or os.environ.get("SEMBLANCE_DATA")
     return Path(str(root)).expanduser().absolute() if root else None
 
@@ -34,9 +34,9 @@ def data_root_of(named: object) -> Path | None:
 def workplace_of(
     *, cache: str, cache_gigabytes: float, answers: str, data_root: str | None, offline: bool
 ) -> Workplace:
-    """Return the workplace that some settings and the user's environment give; the variables are read only here.
+    """Return the workplace for some settings and the user's environment; only this function reads the variables.
 
-    SEMBLANCE_ANSWERS replaces ``answers``, SEMBLANCE_DATA is used without ``data_root``, and SEMBLANCE_OFFLINE=1 is
+    SEMBLANCE_ANSWERS overrides ``answers``, SEMBLANCE_DATA is used without ``data_root``, and SEMBLANCE_OFFLINE=1 means
     ``offline: true``.
     """
     return Workplace(

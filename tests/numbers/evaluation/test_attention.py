@@ -74,5 +74,5 @@ def test_maps_name_the_tokens_and_equal_the_models_attention(minilm):
 
 
 def test_a_layer_that_does_not_exist_is_named(minilm):
-    with pytest.raises(ConfigError, match="no layer 7; the encoder has layers 1 to 6"):
+    with pytest.raises(ConfigError, match=r"no layer 7\. Choose from: 1 to 6"):
         attention_maps(*minilm, Maps(sentences=SENTENCES, layers=[7], max_tokens=64))

@@ -122,7 +122,7 @@ def test_the_mean_of_a_list_is_over_its_tasks_and_not_over_their_parts():
         tuple(gap("two", ""))[:5],
         ("one", "mean", "map_at_1", pytest.approx(0.2), 30),
     ]
-    assert list_means(scores, lists, config)[1].note == "map_at_5 of a is not there"
+    assert list_means(scores, lists, config)[1].note == "no map_at_5 of a"
 
 
 def test_lists_hold_the_papers_numbers_of_tasks_of_a_kind_and_this_mteb_knows_all():

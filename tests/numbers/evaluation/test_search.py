@@ -49,7 +49,9 @@ def test_texts_of_one_vector_rank_as_the_corpus_has_them(size):
 
 
 def test_labels_that_do_not_say_which_pairs_are_duplicates_are_refused():
-    with pytest.raises(DataError, match="toy: label '2', but 1 marks duplicates and 0 other pairs"):
+    with pytest.raises(
+        DataError, match="toy: label '2', but labels must be 1 for duplicates and 0 for other pairs"
+    ):
         search.load("toy", pairs(("a", "b", "1"), ("c", "d", "2"), ("e", "f", "0")), CONFIG)
 
 
@@ -107,7 +109,9 @@ def test_an_inverted_index_finds_the_nearest_of_the_lists_that_it_probes_the_sam
 def test_an_index_with_more_lists_than_texts_is_refused():
     table = pairs(("a", "b", "1"), ("c", "d", "1"))
     config = CONFIG.model_copy(update={"index": InvertedIndex(nlist=5, nprobe=1)})
-    with pytest.raises(DataError, match=r"toy: 2 texts for 5 lists of the index\. Lower index.nlist"):
+    with pytest.raises(
+        DataError, match=r"toy: 2 texts for 5 lists of the index\. Set index.nlist to 2 or less"
+    ):
         search.load("toy", table, config)
     assert len(search.load("toy", table, CONFIG).columns) == 2
     settings = {"datasets": ["toy"], "max_tokens": 64, "index": {"nlist": 9, "nprobe": 2}}

@@ -130,7 +130,7 @@ def test_a_task_with_train_and_test_chooses_by_folds_of_train(random):
         assert {score.metric: score.n for score in found} == {"accuracy": 60, "dev_accuracy": 200, "f1": 60}
     assert values(scores_of(table)).keys() == {"accuracy", "dev_accuracy"}
     with pytest.raises(
-        DataError, match=r"task: 'yes' is none of the classes '0', '1'\. Correct transfer.positive"
+        DataError, match=r"task: transfer\.positive: 'yes' is not a class\. Choose from: '0', '1'"
     ):
         transfer.load("task", table, SETTINGS.model_copy(update={"positive": {"task": "yes"}}))
     with pytest.raises(DataError, match="task: no test part, on which F1 is measured"):
@@ -233,7 +233,7 @@ def test_a_part_that_cannot_be_predicted_is_refused(labels, parts, graded, messa
         ({"graded": ["task"], "positive": {"task": "1"}}, "positive: task is not defined"),
         (
             {"graded": ["task"], "grades": {"task": (5, 1)}},
-            r"grades\.task: 5 to 1\. Write the lowest score first",
+            r"grades\.task: 5 to 1\. Write the minimum first",
         ),
     ],
 )

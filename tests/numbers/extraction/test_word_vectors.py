@@ -46,7 +46,7 @@ def test_words_are_read_in_order_with_their_vectors(file, dropped):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("3 2\nthe 0.5 1.0\n", "1 words; the header says 3"),
+        ("3 2\nthe 0.5 1.0\n", "1 words instead of the header's 3"),
         ("1 2\nthe 0.5\n", ":2: "),
         ("the 0.5 1.0\n", ":1: "),
         ("1 2\nthe 0.5 1.0\nof 1 2\n", ":3: "),
@@ -114,7 +114,7 @@ def test_a_package_that_is_not_installed_is_a_gap_that_names_its_files(package, 
     monkeypatch.setattr(sys, "path", [place for place in sys.path if place != str(package.parent)])
     source, rows, (label,) = read_as_planned(block(package), tmp_path)
     assert (source["kind"], rows) == ("none", 0)
-    assert label.startswith("gap: toy: not there; expected package:toy_vectors/data/vectors.npy (sha256 ")
+    assert label.startswith("gap: toy: not found; expected package:toy_vectors/data/vectors.npy (sha256 ")
     assert label.endswith(f"words.parquet (sha256 {sha256_of(package / 'data/words.parquet')})")
 
 

@@ -138,7 +138,7 @@ FOR_ALL = {  # change of a folder with mean pooling, Dense and prompts, and its 
     ),
     "rows without a token": (
         lambda f: edited(f, "config.json", vocab_size=20),
-        r"the tokeniser has ids up to \d+, and the embedding matrix has 20 rows",
+        r"the tokeniser has ids up to \d+, but the embedding matrix has only 20 rows",
     ),
     "cut off": (lambda f: (f / "modules.json").write_text("[{"), r"modules\.json: Invalid JSON: EOF while parsing"),
     "no list": (lambda f: (f / "modules.json").write_text("{}"), r"modules\.json: Input should be a valid array"),
@@ -251,7 +251,7 @@ def test_what_sentence_transformers_refuses_is_its_error(tmp_path):
 def test_other_methods_refuse_what_sentence_transformers_alone_applies(tmp_path, make, found):
     make(tmp_path)
     with pytest.raises(
-        ConfigError, match=f"{found}.*, applied by readout as_published alone. Take the method frozen"
+        ConfigError, match=f"{found}.*, applied by readout as_published only. Take the method frozen"
     ):
         frozen.load(pooled("avg"), fetched(tmp_path))
 
@@ -271,7 +271,7 @@ def test_another_readout_reads_the_encoder_alone(tmp_path):
 
 def test_another_pooling_than_the_published_one_is_a_label(tmp_path):
     folder = publish(tmp_path, [Pooling(D, "lasttoken"), Normalize()], kind="llama")
-    found = "the encoder was published with lasttoken pooling, applied by readout as_published alone"
+    found = "the encoder was published with lasttoken pooling, applied by readout as_published only"
     assert [*frozen.other_pooling(pooled("avg"), folder)] == [found]
     assert [*frozen.other_pooling(pooled("last_token"), folder)] == []
     older = {"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False, "word_embedding_dimension": D}

@@ -18,14 +18,14 @@ SHOWN = r"http://me:\[key\]@elsewhere\.example:81/\[key\]\?api_key=\[key\]#\[key
 """An address that a server redirects to, and what is shown of it."""
 MEANINGS = [
     ((401, 403), {}, "said", ApiError, "The key is wrong or missing"),
-    ((402,), {}, "said", ApiError, "quota is used up"),
-    ((404, 405, 410), {}, "said", ApiError, r"HTTP \d+ \(said\)\. Nothing is served there"),
+    ((402,), {}, "said", ApiError, "quota is exhausted"),
+    ((404, 405, 410), {}, "said", ApiError, r"HTTP \d+ \(said\)\. The server has no such address"),
     ((408, 429, 500, 502, 503, 504), {}, "said", Transient, r"HTTP \d+"),
     ((400, 413, 414, 422), {}, "said", NoAnswer, "said"),
-    ((429,), {"Retry-After": "1"}, "insufficient_quota: you exceeded", ApiError, "quota is used up"),
-    ((429,), {"Retry-After": "1"}, "Insufficient Balance", ApiError, "quota is used up"),
+    ((429,), {"Retry-After": "1"}, "insufficient_quota: you exceeded", ApiError, "quota is exhausted"),
+    ((429,), {"Retry-After": "1"}, "Insufficient Balance", ApiError, "quota is exhausted"),
     ((301, 302, 303, 307, 308), {"Location": SENT_ON}, "", ApiError,
-     rf"^llms\.toy: HTTP \d+: redirected to {SHOWN}, which is not followed\. Write the address that answers\.$"),
+     rf"^llms\.toy: HTTP \d+: redirected to {SHOWN}, which is not followed\. Set the address to the one that answers\.$"),
 ]  # fmt: skip
 
 

@@ -36,7 +36,7 @@ def test_a_lasting_fault_ends_the_job_and_keeps_finished_answers(make, ask, name
     with FaultServer(PROPER[name], [None] * 5 + [step] * 3) as server:
         with pytest.raises(
             ApiError,
-            match=r"llms\.toy: http://127\.0\.0\.1:\S+: .*3 attempts in a row\. Finished answers are kept",
+            match=r"llms\.toy: http://127\.0\.0\.1:\S+: .*3 attempts in a row\. Run again when the server is back",
         ):
             ask(make(name, server, **patience(step)))
         assert (len(statuses(ledger)), len(server.requests)) == (5, 8)
@@ -47,13 +47,16 @@ def test_a_lasting_fault_ends_the_job_and_keeps_finished_answers(make, ask, name
 ENDS = {
     "a wrong key": (fault(401, f"Invalid API key {KEY}"), "key is wrong or missing"),
     "no right": (fault(403, f"Invalid API key {KEY}"), "key is wrong or missing"),
-    "an empty quota": (fault(429, '{"error": {"code": "insufficient_quota"}}'), "quota is used up"),
-    "no such address": (fault(404, f"<h1>Not found</h1> {KEY}"), r"HTTP 404 .*Nothing is served there"),
+    "an empty quota": (fault(429, '{"error": {"code": "insufficient_quota"}}'), "quota is exhausted"),
+    "no such address": (
+        fault(404, f"<h1>Not found</h1> {KEY}"),
+        r"HTTP 404 .*The server has no such address",
+    ),
     "a redirection": (
         fault(302, KEY, Location=f"http://127.0.0.1/{KEY}?api_key={KEY}"),
         r"redirected to http://127\.0\.0\.1/\S+, which is not followed",
     ),
-    "a long wait": (fault(429, Retry_After="9999"), "asks to wait 9999 s"),
+    "a long wait": (fault(429, Retry_After="9999"), "requests a wait of 9999 s"),
 }
 
 
@@ -107,7 +110,7 @@ def test_an_invalid_key_is_neither_sent_nor_shown(make, ask, name, monkeypatch, 
     with FaultServer(PROPER[name]) as server:
         engine = make(name, server)
         monkeypatch.delenv("TOY_KEY") if key is None else monkeypatch.setenv("TOY_KEY", key)
-        with pytest.raises(ApiError, match=r"TOY_KEY (is not set|holds a space, a line break)") as stopped:
+        with pytest.raises(ApiError, match=r"TOY_KEY (is not set|contains a space, a line break)") as stopped:
             ask(engine)
         assert server.requests == []
     assert "canary" not in str(stopped.value)

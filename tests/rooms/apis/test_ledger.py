@@ -75,7 +75,7 @@ def test_a_days_budget_is_one_for_all_processes_and_new_the_next_day(tmp_path, m
     with Ledger(tmp_path / "answers.sqlite") as one, Ledger(tmp_path / "answers.sqlite") as two:
         for ledger in (one, two, one):
             assert ledger.turn("google", None, 3, 8) == 0
-        with pytest.raises(ApiError, match=r"google: the 3 requests a day of per_day are sent"):
+        with pytest.raises(ApiError, match=r"google: the limit per_day of 3 requests is reached"):
             two.turn("google", None, 3, 8)
         assert two.turn("another", None, 3, 8) == 0
         monkeypatch.setattr("workflow_scripts.apis.ledger.now", lambda: "2999-01-01T00:00:00Z")
@@ -157,7 +157,7 @@ def test_users_of_one_group_share_a_ledger_if_its_folder_is_theirs(mode, shared)
                         ledger.save([Row(theirs, "theirs", "usable")])
                 return ledger.why_read_only if ledger.read_only else "written"
 
-        alone = f"this user may not write {path}. Allow it: chmod -R g+rwX {place}"
+        alone = f"this user may not write {path}. Allow it with: chmod -R g+rwX {place}"
         assert as_another_user(write, 34567) == ("written" if shared else alone)
         with Ledger(path) as ledger:
             kept = ledger.find([theirs, request(1)])

@@ -51,7 +51,7 @@ def test_every_attempt_takes_its_turn_and_waits_as_long_as_the_server_says(trans
         translate(server, TEXTS[:1], per_day=3)
         first, second, _third = (request["_time"] for request in server.requests)
         assert second - first >= 0.3
-        with pytest.raises(ApiError, match="the 3 requests a day of per_day are sent"):
+        with pytest.raises(ApiError, match="the limit per_day of 3 requests is reached"):
             translate(server, per_day=3)
 
 
@@ -157,7 +157,7 @@ def test_entities_are_decoded_before_an_answer_is_judged(translate, said, found)
 @pytest.mark.parametrize(
     ("name", "languages", "found"),
     [
-        ("google", ("en", "xx"), "llms.toy: en to xx: .*Name languages it supports"),
+        ("google", ("en", "xx"), "llms.toy: en to xx: .*Choose languages that it supports"),
         ("apertium", ("eng", "xxx"), "direction eng-xxx is not installed. Install both"),
     ],
 )
@@ -187,7 +187,7 @@ def test_apertium_gives_a_sentence_the_same_translation_in_any_batch_and_order(t
 @pytest.mark.parametrize(
     ("mode", "seconds", "message"),
     [
-        ("head -c 30", 60, r"returned \d+ texts for 8, or some are incomplete"),
+        ("head -c 30", 60, r"returned \d+ texts for 8, or incomplete ones"),
         ("cat | (echo broken >&2; exit 3)", 60, r"ended with code 3 \(broken\)"),
         ("sleep 60", 0.5, r"a batch took more than 0\.5 s"),
         ("tr a b | apertium-tagger -g absent.prob", 60, r"ended with code \d+"),

@@ -37,7 +37,9 @@ def texts(table):
 def test_the_parts_share_no_document_and_hold_out_enough(sizes, wanted, limit):
     table = sentences(sizes)
     if wanted > sum(sizes[1:]):
-        with pytest.raises(DataError, match="leaves none to train on"):
+        with pytest.raises(
+            DataError, match=rf"leaves no document for training\. Set it to {sum(sizes[1:])} or less"
+        ):
             split(table, corpus(wanted, limit))
         return
     train, held_out = split(table, corpus(wanted, limit))

@@ -99,7 +99,7 @@ def test_a_repository_without_a_revision_stops_with_its_newest_commit(root, monk
     asked = ("team/toy", None, "model")
     monkeypatch.setattr(sources, "find", lambda *given: COMMIT if given == asked else None)
     unpinned = {"kind": "hub", "repository": "team/toy"}
-    found = f"hub:team/toy: no revision is pinned; the Hub has {COMMIT}. Write into its block: "
+    found = f"hub:team/toy: no revision is pinned; the Hub has {COMMIT}. Add to its block: "
     found += f"- {{kind: hub, repository: team/toy, revision: {COMMIT}}}"
     with pytest.raises(DataError, match=re.escape(found)):
         locate("toy", block(unpinned), root)

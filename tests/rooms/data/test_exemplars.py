@@ -110,7 +110,7 @@ def test_a_message_says_what_a_pool_lacks():
 
 @pytest.mark.parametrize(
     ("template", "found"),
-    [("$word", r"toy: prompt toy: .*placeholders are \$sentences"), ("Write.", r"no placeholder \$words")],
+    [("$word", r"toy: prompt toy: .*placeholders from: \$sentences"), ("Write.", r"no placeholder \$words")],
 )
 def test_a_prompt_with_an_unknown_or_missing_placeholder_is_a_mistake(template, found):
     with pytest.raises(ConfigError, match=found):

@@ -55,7 +55,7 @@ def test_a_peak_is_higher_than_all_within_its_window(rates, window, peaks):
 def test_a_list_is_as_long_as_asked_and_may_leave_out_capitalised_doubles():
     counts = word_counts(["the the the The The of of of of York York of"], WORDS)
     assert top_words(counts, 3) == ["of", "the", "York"]
-    with pytest.raises(DataError, match="has 3 different words; the list asks for 4"):
+    with pytest.raises(DataError, match="has 3 different words; list_words is 4"):
         top_words(counts, 4)
 
 

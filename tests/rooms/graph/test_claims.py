@@ -122,7 +122,7 @@ MISTAKES = {
         "config/claims/s2sent.csv: line 2 (promptcse_bert): a second claim of that name. Rename it.",
     ),
     "a margin of a direction": (
-        "s2sent", 1, "margin", "0.5", f"{FIRST}margin: a claim that expects higher reads no margin. Give one to same, and to no other.",
+        "s2sent", 1, "margin", "0.5", f"{FIRST}margin: a claim that expects higher reads no margin. Leave the cell empty.",
     ),
     "a margin that is not a number": ("s2sent", 1, "margin", "half", f"{FIRST}margin: must be a number; found 'half'"),
     "no margin of sameness": (
@@ -134,8 +134,8 @@ MISTAKES = {
         f"{FIRST}demo_note: read at CLS is not defined. Did you mean read at [CLS]?",
     ),
     "neither a table nor a reason": ("s2sent", 2, "demo_note", "", (
-        "config/claims/s2sent.csv: line 3 (promptcse_bert): neither demo_table nor demo_note. "
-        "Name a table, or the reason why none tests it."
+        "config/claims/s2sent.csv: line 3 (promptcse_bert): demo_table and demo_note are empty. "
+        "Fill in the table that tests the claim, or the note with the reason why none does."
     )),
     "nothing that it says": ("s2sent", 1, "says", "", f"{FIRST}says: must be a text that is not empty; found ''"),
     "a table that is none": ("s2sent", 1, "demo_table", "dmo", f"{FIRST}demo_table: dmo is not defined. Did you mean demo?"),
@@ -158,7 +158,7 @@ MISTAKES = {
     ),
     "a cell too many": (
         "s2sent", 1, "demo_note", "fifty documents,",
-        "config/claims/s2sent.csv: line 2: more cells than the header. Quote text with commas.",
+        "config/claims/s2sent.csv: line 2: more cells than the header. Put text with commas into quotation marks.",
     ),
 }  # fmt: skip
 

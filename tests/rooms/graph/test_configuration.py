@@ -79,33 +79,33 @@ MERGES = "a0: &a0 {x: 1}\n" + "".join(f"a{n}: &a{n} {{<<: [*a{n - 1}, *a{n - 1}]
 
 
 FILES = {
-    "no such list": ([BELOW, {"mien+": ["a"]}], ["1.yaml:1: mien+: no earlier file has such a list. Did you mean mine?"]),
+    "no such list": ([BELOW, {"mien+": ["a"]}], ["1.yaml:1: mien+: no earlier file contains this list. Did you mean mine?"]),
     "no such list inside": (
         [BELOW, {"suites": {"sts": {"toi": {"datasets+": ["a"]}}}}],
-        ["1.yaml:4: suites.sts.toi.datasets+: no earlier file has such a list. Did you mean suites.sts.toy.datasets?"],
+        ["1.yaml:4: suites.sts.toi.datasets+: no earlier file contains this list. Did you mean suites.sts.toy.datasets?"],
     ),
-    "a block": ([BELOW, {"odd+": ["a"]}], ["1.yaml:1: odd+: no earlier file has such a list."]),
-    "a number": ([BELOW, {"odd": {"a+": [2]}}], ["1.yaml:2: odd.a+: no earlier file has such a list."]),
-    "inside a number": ([BELOW, {"odd": {"a": {"b+": [1]}}}], ["1.yaml:3: odd.a.b+: no earlier file has such a list."]),
+    "a block": ([BELOW, {"odd+": ["a"]}], ["1.yaml:1: odd+: no earlier file contains this list."]),
+    "a number": ([BELOW, {"odd": {"a+": [2]}}], ["1.yaml:2: odd.a+: no earlier file contains this list."]),
+    "inside a number": ([BELOW, {"odd": {"a": {"b+": [1]}}}], ["1.yaml:3: odd.a.b+: no earlier file contains this list."]),
     "text": ([BELOW, {"mine+": "a"}], ["1.yaml:1: mine+: 'a' is not a list. Write [a]."]),
     "all of a file": ([BELOW, {"a+": [1], "b+": [1]}], ["1.yaml:1: a+: ", "1.yaml:3: b+: "]),
     "all files": (["a: [", "a: 1\na: 2\n"], ["0.yaml:2: ", "1.yaml:2: key 'a' occurs twice. Fix the YAML."]),
     "a list at the top": ([[1, 2]], ["0.yaml: list at the top. Write keys"]),
     "a number at the top": ([3], ["0.yaml: int at the top. Write keys"]),
-    "comments alone": (["# later\n"], ["0.yaml: nothing in it. Write keys"]),
+    "comments alone": (["# later\n"], ["0.yaml: empty. Write keys"]),
     "no bracket": (["a: 1\nb: [1, 2\nc: 3\n"], ["0.yaml:3: did not find expected ',' or ']'. Fix the YAML."]),
     "braces without quotes": (
         ["a: 1\nb: {encoder: {{encoder}}}\n"],
-        ["0.yaml:2: a list or a mapping is a key; text with braces or brackets stands in quotes. Fix the YAML."],
+        ["0.yaml:2: a list or a mapping is used as a key; put text with braces or brackets into quotes. Fix the YAML."],
     ),
-    "a list for a key": (["a: 1\n? [x, y]\n: 2\n"], ["0.yaml:2: a list or a mapping is a key; text with braces"]),
+    "a list for a key": (["a: 1\n? [x, y]\n: 2\n"], ["0.yaml:2: a list or a mapping is used as a key; put text"]),
     "a tag of Python": (
         ["a: !!python/object:os.system x\n"],
         ["0.yaml:1: could not determine a constructor for the tag"],
     ),
     "a block with a plus": (
         [BELOW, "a: 1\nodd+: {a: 2}\n"],
-        ["1.yaml:2: odd+: a mapping, which is merged key by key anyway. Write odd."],
+        ["1.yaml:2: odd+: a mapping, which is always merged key by key. Write odd."],
     ),
     "a block that contains itself": (["a: 1\nb: &b {c: *b}\n"], ["0.yaml:2: a block contains itself. Fix the YAML."]),
     "a list that contains itself": (["a: &a [*a]\n"], ["0.yaml:1: a block contains itself. Fix the YAML."]),
@@ -144,11 +144,11 @@ HUB_ENCODER = {"kind": "hub", "repository": "team/model"}
         ({"fetch": {"sources": [HUB_ENCODER], "licence": "MIT"}}, []),
         ({"sources": [HUB_ENCODER]}, ["encoders.mine: is not a block with fetch or adapt or runs; found {'sources': [{'kind': 'hub', 'repository': 'team/model'}]}."]),
         (5, ["encoders.mine: is not a block with fetch or adapt or runs; found 5."]),
-        ({"runs": [{"method": "simcse", "encoder": "a", "corpus": "b"}], "lable": "x"}, ["encoders.mine.label: missing. Write it there", "encoders.mine.lable: unknown key. Did you mean label"]),
+        ({"runs": [{"method": "simcse", "encoder": "a", "corpus": "b"}], "lable": "x"}, ["encoders.mine.label: missing. Add it", "encoders.mine.lable: unknown key. Did you mean label"]),
         ({"fetch": {"sources": [{"kind": "hub"}], "licence": "MIT"}}, ["encoders.mine.fetch.sources.0.repository: missing."]),
         ({"fetch": {"sources": [{"kind": "hubb"}], "licence": "MIT"}}, ["encoders.mine.fetch.sources.0.kind: must be one of 'local'"]),
         ({"fetch": {"sources": [{"repository": "a"}], "licence": "MIT"}}, ["encoders.mine.fetch.sources.0.kind: missing."]),
-        ({"fetch": {"sources": [HUB_ENCODER | {"path": "a"}], "licence": "MIT"}}, ["encoders.mine.fetch.sources.0.path: unknown key. Known: kind, repository"]),
+        ({"fetch": {"sources": [HUB_ENCODER | {"path": "a"}], "licence": "MIT"}}, ["encoders.mine.fetch.sources.0.path: unknown key. Choose from: kind, repository"]),
     ],
 )  # fmt: skip
 def test_a_block_of_several_forms_is_told_what_its_nearest_form_lacks(block, found):

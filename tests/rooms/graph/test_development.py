@@ -33,15 +33,15 @@ def test_a_small_development_set_is_told_before_anything_is_read(
 ):
     """Of a file that no job has read, the lines are known, the heading among them."""
     told = caveats(tmp_path, pairs, contract=contract)
-    said = f"development.dataset: mine chooses checkpoints by {most} pairs at most, so that chance decides."
-    assert told == ([f"{said} Name 100 or more."] if most else [])
+    said = f"development.dataset: mine selects checkpoints, but has at most {most} pairs, so chance decides."
+    assert told == ([f"{said} Choose a dataset with 100 or more."] if most else [])
 
 
 def test_a_development_set_that_is_scored_is_told(no_variables, tmp_path):
     (told,) = caveats(tmp_path, 3, dataset="lee")
     assert told == (
-        "development.dataset: lee chooses checkpoints and is scored by demo, with a note. "
-        "Name pairs that no table scores."
+        "development.dataset: lee selects checkpoints and is scored by demo; these scores carry a note. "
+        "Choose pairs that no table scores."
     )
 
 

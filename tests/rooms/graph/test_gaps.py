@@ -15,10 +15,10 @@ from workflow_scripts.graph.reporting import Figures, Page
 
 PAPER = "config/config.yaml"
 CLAIF, MULTICSR = (
-    f"dataset {name}: not there; expected local:nli/{name}.csv (sha256 not pinned)"
+    f"dataset {name}: not found; expected local:nli/{name}.csv (sha256 not pinned)"
     for name in ("claif", "multicsr")
 )
-LLAMA = "encoder llama2_7b_mntp: not there; expected local:models/llm2vec-llama-2-7b-mntp"
+LLAMA = "encoder llama2_7b_mntp: not found; expected local:models/llm2vec-llama-2-7b-mntp"
 
 
 @pytest.fixture
@@ -159,7 +159,7 @@ def test_sentences_that_a_corpus_adds_must_be_there_though_the_set_is_optional(o
     (line,) = map(
         str, need_findings(study.settings, [("corpora.wiki1m_sick_r", "corpus"), *jobs], study.workplace)
     )
-    assert line.startswith("datasets.sick_r_all: no source is there: ")
+    assert line.startswith("datasets.sick_r_all: no source found: ")
 
 
 def test_the_sources_to_pin_are_those_that_gaps_wait_for(opened):

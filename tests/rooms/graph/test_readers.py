@@ -30,20 +30,20 @@ def dataset(**source):
     [
         ({"reader": "delimitted"}, "reader: delimitted is not defined. Did you mean delimited?"),
         ({"reader": "base"}, "reader: base is not defined. "),
-        ({"form": "pairs"}, "reader: delimited reads labelled, not pairs. Name another, or correct form."),
-        ({"files": {"tests": {}}}, "files: tests is not a role of a file of delimited. Did you mean test?"),
+        ({"form": "pairs"}, "reader: delimited reads labelled, not pairs. Set form to labelled, or choose a reader of pairs."),
+        ({"files": {"tests": {}}}, "files: tests is not a role of delimited. Did you mean test?"),
         (
             {"reader": "lee", "form": "pairs", "options": {}, "files": {"documents": {}}},
-            "files: lee needs a file of role ratings. Name it there.",
+            "files: lee needs a file of role ratings. Add `ratings: ",
         ),
         (
             {"options": {"columns": COLUMNS, "seperator": ","}},
             "options.seperator: unknown key. Did you mean separator?",
         ),
-        ({"options": {}}, "options.columns: missing. Write it there, if the name of its block is right."),
-        ({"options": {"columns": {"label": "y"}}}, "options.columns: label are of no form. Name score, sentence1"),
-        ({"options": {"columns": COLUMNS, "header": ["y"]}}, "options.columns: x is not in header. Name it there."),
-        ({"options": {"columns": COLUMNS, "header": ["x", "y", "x"]}}, "options.header: x is there twice. Give each"),
+        ({"options": {}}, "options.columns: missing. Add it, or check the block's name."),
+        ({"options": {"columns": {"label": "y"}}}, "options.columns: label fit no form. Write score, sentence1"),
+        ({"options": {"columns": COLUMNS, "header": ["y"]}}, "options.columns: x is not in header. Choose from: y."),
+        ({"options": {"columns": COLUMNS, "header": ["x", "y", "x"]}}, "options.header: x occurs twice. Use each"),
         *(({"options": {"columns": COLUMNS, "otherwise": name}}, f"options.otherwise: {name} is not an encoding of Python.")
           for name in ("latin-99", "base64", "rot13", "utf-9", "")),
         ({"options": {"columns": COLUMNS | {"label": 3}}}, "options.columns.label: must be a text; found 3 (Column"),
@@ -71,4 +71,4 @@ def test_what_a_reader_does_not_take_is_one_line(source, message):
 def test_the_command_prints_what_a_reader_takes():
     shown = data("schema", "delimited")[1]
     assert shown["rows"]["labelled"] == ["split", "text1", "text2", "label"]
-    assert shown["properties"]["otherwise"]["description"] == "The encoding of a file that is not UTF-8."
+    assert shown["properties"]["otherwise"]["description"] == "Encoding of files that are not UTF-8."

@@ -100,7 +100,7 @@ def test_a_block_names_its_runs_for_readers():
 def test_two_runs_with_one_name_for_readers_are_refused():
     block = {"method": "simcse", "encoder": ["x", "y"], "corpus": "c", "name": "SimCSE"}
     with pytest.raises(
-        ConfigError, match=r"simcse\.x\.c and simcse\.y\.c are both called SimCSE\. Write \{encoder\}"
+        ConfigError, match=r"simcse\.x\.c and simcse\.y\.c are both called SimCSE\. Add \{encoder\}"
     ):
         _ = grid(block).expanded
 

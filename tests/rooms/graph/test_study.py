@@ -38,7 +38,7 @@ def test_files_after_a_second_flag_are_refused(monkeypatch):
     check_configfiles()
     monkeypatch.setattr("sys.argv", ["snakemake", "--configfile", "a", "--configfile=b"])
     with pytest.raises(
-        SystemExit, match="--configfile: given twice, and Snakemake reads what follows the last"
+        SystemExit, match="--configfile: given twice, but Snakemake reads only the files after the last"
     ):
         check_configfiles()
 

@@ -190,6 +190,6 @@ def test_a_corpus_gives_a_pool_of_its_own_sentences_that_says_so(shop):
     ]
     found = one_line(*shop.pick(list_words=300))
     assert "usable sentences, 64 of 64 sentences use" in found
-    assert found.endswith(". Take a larger corpus, or lower list_words.")
+    assert found.endswith(". Choose a larger corpus, or reduce list_words.")
     few = one_line(*shop.pick(list_words=300, max_candidates=64))
-    assert few.endswith(". Raise max_candidates, or lower list_words.")
+    assert few.endswith(". Increase max_candidates, or reduce list_words.")

@@ -270,7 +270,7 @@ def test_an_unreadable_cache_is_a_warning_and_ends_no_job(place, monkeypatch, ca
         cache_here.put(KEY, FILES)
         cache_here.put(OTHER, FILES)
         cache._make_room(Path("cache"), 1)
-    assert f"{KEY}: not read, and its work is done again: Permission denied." in capsys.readouterr().out
+    assert f"{KEY}: cannot be read, so its work is repeated: Permission denied." in capsys.readouterr().out
     forbidden.chmod(mode)
     assert cache_here.restore(KEY, FILES) and made_outputs() == before
 

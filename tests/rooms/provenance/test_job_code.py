@@ -70,7 +70,7 @@ def test_a_job_fails_only_if_its_code_or_an_input_changes(tree, file, addition, 
 def test_a_job_does_not_begin_with_other_packages_than_it_was_planned_with(tree):
     ended = run(tree, "-m", "workflow_scripts.jobs", *command_line(pyarrow="0.1"))
     assert ended.returncode == 1
-    assert f"pyarrow: {version('pyarrow')} where this job runs, 0.1 where it was planned" in ended.stderr
+    assert f"pyarrow: this job runs with {version('pyarrow')}, but was planned with 0.1" in ended.stderr
 
 
 def test_the_cache_is_read_before_a_training_starts_its_processes(tree, cached):

@@ -19,4 +19,4 @@ def test_a_second_start_is_refused_but_not_other_processes_of_a_training(tmp_pat
         assert [in_child(partial(begin, rank), log) for rank in ("0", "1")] == [1, 0]
 
     assert in_child(hold, log) == 0
-    assert log.read_text().count("this job is running already") == 1
+    assert log.read_text().count("this job is already running") == 1

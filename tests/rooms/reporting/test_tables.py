@@ -289,7 +289,7 @@ def test_numbers_of_other_grids_are_shown_in_cells_of_their_run_and_heading():
     numbers = cell_numbers(contents, grid().cells(), "t", ["paper"])
     assert {key: number.value for key, number in numbers.items()} == {(OURS, "A"): 76.25}
     with pytest.raises(
-        DataError, match=r"^experiments\.t: printed_in: papre has no printed number .* Correct the name"
+        DataError, match=r"^experiments\.t: printed_in: papre has no printed number .* Remove it"
     ):
         cell_numbers(contents, grid().cells(), "t", ["paper", "papre"])
 
@@ -302,7 +302,7 @@ def test_numbers_of_other_grids_are_shown_in_cells_of_their_run_and_heading():
         (f"{NAMES}r,c,t,{OURS},C,1,x\n", "r, c: .*heading C: not in the grid"),
         (f"{NAMES}r,c,t,{OURS},A,1,x\nr,d,t,{OURS},A,2,x\n", "r, d: has two values"),
         (f"{NAMES}r,c,t,{OURS},A,n/a?,x\n", r"row 1: value 'n/a\?' is not a number"),
-        (f"{NAMES}r,c,t,\u00e9,A,1,x\n", "not a CSV in UTF-8"),
+        (f"{NAMES}r,c,t,\u00e9,A,1,x\n", "not CSV in UTF-8"),
         (f"{NAMES}r,c,t,{OURS},A,,x\n", "r, c: has no value"),
         (f"{NAMES},t,r,c,{OURS},A,1,x\n", "row 1 has more cells than the header"),
     ],

@@ -1,7 +1,7 @@
-"""Readers of source formats: functions of the modules of this folder, which a dataset's source names.
+"""Readers of source formats: functions in the modules of this folder, selected by a dataset's source.
 
-A reader gets files by role (the keys of the source's ``files``, with checked hashes) and the source's ``options``,
-parsed by its class in ``settings.sources``. It returns ``Rows`` of a form that the class names, and raises a DataError
+A reader receives files by role (the keys of the source's ``files``, with checked hashes) and the source's ``options``,
+parsed by its class in ``settings.sources``. It returns ``Rows`` of a form listed in the class, and raises a DataError
 with file and line, the actual and the expected contents. It need not catch a library's exceptions for damaged files:
 ``datasets.load`` adds the file's name.
 
@@ -39,12 +39,12 @@ def read_text(path: Path, otherwise: str | None = None) -> str:
 
     Args:
         path: The file.
-        otherwise: The encoding of a file that is not UTF-8.
+        otherwise: Encoding of files that are not UTF-8.
 
     Raises:
-        DataError: naming the line that is not UTF-8; or that programs read in different ways, because of a carriage
-            return without a line feed, other line ends and no line feed, a control character that another encoding
-            reads as a letter or quotation mark, or lines in two encodings.
+        DataError: with the line that is not UTF-8, or that programs read in different ways because of a carriage return
+            without a line feed, other line ends and no line feed, a control character that is a letter or quotation
+            mark in another encoding, or lines in two encodings.
     """
     content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     try:
@@ -58,20 +58,22 @@ def read_text(path: Path, otherwise: str | None = None) -> str:
     text = re.sub("\r+\n", "\n", text)
     if found := re.search("\r", text):
         line, feeds, returns = text.count("\n", 0, found.start()) + 1, text.count("\n"), text.count("\r")
-        problem = f"a carriage return without a line feed, so that the file has {feeds} or {feeds + returns} line ends"
+        problem = (
+            f"a carriage return without a line feed: the file has {feeds} or {feeds + returns} line ends"
+        )
         raise DataError(f"{path}:{line}: {problem}. Convert its line ends to line feeds.")
     if "\n" not in text and len(lines := text.splitlines()) > 1:
         end = f"U+{ord(text[len(lines[0])]):04X}"
-        problem = f"{end} and no line feed, so that the file has 1 line or {len(lines)}"
+        problem = f"{end} and no line feed: the file has 1 line or {len(lines)}"
         raise DataError(f"{path}:1: {problem}. Convert its line ends to line feeds.")
     return text
 
 
 def _decoded(path: Path, content: bytes, encoding: str) -> str:
-    """The text of a file that is not UTF-8."""
+    """Return the text of a file that is not UTF-8."""
     for line, part in enumerate(content.split(b"\n"), start=1):
         if not part.isascii() and _is_utf8(part):
-            problem = f"line {line} is UTF-8, and other lines are not"
+            problem = f"line {line} is UTF-8, but other lines are not"
             raise DataError(f"{path}:{line}: {problem}. Convert the file to UTF-8.")
     try:
         text = content.decode(encoding)
@@ -101,5 +103,5 @@ def _is_utf8(line: bytes) -> bool:
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines of a text without line feeds; a blank line is an empty string."""
+    """Return the lines of a text without line feeds; a blank line is an empty string."""
     return text.removesuffix("\n").split("\n") if text else []

@@ -21,18 +21,18 @@ csv.field_size_limit(2**31 - 1)  # datasets.check_contract limits the length of 
 
 
 def delimited(files: Files, options: Delimited) -> Rows:
-    """Read the parts train, dev and test, or the one part ``all``, whose rows have no split.
+    """Return the rows of the parts train, dev and test, or of the only part ``all``, whose rows have no split.
 
-    Cells are separated by tabs, commas or spaces, quoted or not, with or without a header; options map the file's
-    columns to those of the form. In files without quoting, quotation marks are text.
+    Cells are separated by tabs, commas or spaces, with or without quoting and a header. Options map the file's columns
+    to those of the form. In files without quoting, quotation marks are text.
 
     Returns:
         Rows of the form with the configured columns.
 
     Raises:
-        DataError: if a column is missing; naming a line with too few or too many cells, without a label, or with a
-            score that is not a number; or naming a line that can be read in two ways: with quotation marks around
-            cells or as text, as a header or as a row.
+        DataError: if a column is missing; with a line of too few or too many cells, without a label, or with a score
+            that is not a number; or with a line that can be read in two ways: with quotation marks around cells or as
+            text, as a header or as a row.
     """
     schema = FORMS[str(options.form)]  # the settings refuse a source without a form
     rows = []
@@ -50,53 +50,54 @@ def delimited(files: Files, options: Delimited) -> Rows:
 
 
 def _check_first(rows: Sequence[tuple[str, Mapping[str, str]]]) -> None:
-    """Raise DataError if only the first row has texts of one word, as names of columns are."""
+    """Raise DataError if only the first row has texts of one word, like names of columns."""
     named = [
         all(re.fullmatch(r"#?\w+", row[name]) for name in TEXT_COLUMNS if name in row) for _, row in rows
     ]
     if len(rows) > 1 and named[0] and not any(named[1:]):
         place, row = rows[0]
         problem = f"{[*row.values()]} look like names of columns: all other lines have texts of several words"
-        raise DataError(f"{place}: {problem}. Leave out header; or move the line, if it is a row.")
+        raise DataError(f"{place}: {problem}. Remove `header`; or move the line, if it is a row.")
 
 
 def _rows(path: Path, options: Delimited) -> Iterator[tuple[str, dict[str, str]]]:
-    """File and number of each line, and its cells by the columns of the form."""
+    """Yield file and number of each line, with its cells by the columns of the form."""
     lines = _lines(path, options)
     first, header = (1, options.header) if options.header else next(lines, (1, [""]))
     _check_quotes(f"{path}:{first}", header, len(header), options)
     for column in options.columns.values():
         if header.count(column) != 1:
-            problem = f"no column {column!r}" if column not in header else f"column {column!r} is there twice"
+            problem = f"no column {column!r}" if column not in header else f"column {column!r} occurs twice"
             raise DataError(
-                f"{path}:1: {problem}; has {header}. Correct the options columns, header and separator."
+                f"{path}:1: {problem}; the file has {header}. Correct the options columns, header and "
+                "separator."
             )
     names = [name.strip().casefold() for name in header]
     for number, cells in lines:
         _check_quotes(f"{path}:{number}", cells, len(header), options)
         if len(cells) < len(header) or (len(cells) > len(header) and not options.open_ended):
-            problem = f"{len(cells)} columns; there should be {len(header)}"
+            problem = f"{len(cells)} columns instead of {len(header)}"
             raise DataError(f"{path}:{number}: {problem}. Correct the line, or the option header.")
         if [cell.strip().casefold() for cell in cells[: len(names)]] == names:
-            advice = "Leave out the option header." if options.header else "Remove the line."
-            raise DataError(f"{path}:{number}: the line has the names of the columns. {advice}")
+            advice = "Remove the option `header`." if options.header else "Remove the line."
+            raise DataError(f"{path}:{number}: the line contains the names of the columns. {advice}")
         row = dict(zip(header, cells, strict=False))
         texts = {name: row[column] for name, column in options.columns.items()}
         if options.between:
             cell = texts["sentence1"].split(options.between)
             if len(cell) != len(SIDES):
-                problem = f"{len(cell)} texts in one cell; there should be {len(SIDES)}"
+                problem = f"{len(cell)} texts in one cell instead of {len(SIDES)}"
                 raise DataError(f"{path}:{number}: {problem}. Correct the line, or the option between.")
             texts |= zip(SIDES, cell, strict=True)
         yield f"{path}:{number}", {n: text.strip() if options.strip else text for n, text in texts.items()}
 
 
 def _check_quotes(place: str, cells: list[str], width: int, options: Delimited) -> None:
-    """Raise DataError if ``quoted`` is left out, and a line has as many, but other, cells with marks around them."""
+    """Raise DataError if ``quoted`` is not set, but the cells of a line would differ with quoting."""
     if options.quoted is not None or not any(cell.startswith('"') for cell in cells):
         return
     line = options.separator.join(cells)
-    backslash = '\\"' in line  # before a mark within a cell, instead of a second mark
+    backslash = '\\"' in line  # before a mark inside a cell, instead of a second mark
     escapes: dict[str, Any] = {"doublequote": False, "escapechar": "\\"} if backslash else {}
     try:
         (others,) = csv.reader([line], delimiter=options.separator, strict=True, **escapes)
@@ -105,13 +106,13 @@ def _check_quotes(place: str, cells: list[str], width: int, options: Delimited) 
     if others != cells and (len(others) == width or (len(others) > width and options.open_ended)):
         pairs = zip_longest(cells, others, fillvalue="")
         cell, other = next((f"{cell:.60}", f"{other:.60}") for cell, other in pairs if cell != other)
-        problem = f"{cell!r} is {other!r} if quotation marks may stand around cells"
-        advice = "Write marks within cells double and set" if backslash else "Set"
-        raise DataError(f"{place}: {problem}. {advice} quoted: true; or quoted: false, if they are text.")
+        problem = f"{cell!r} is {other!r} if cells may be quoted"
+        advice = "Double marks inside cells and set" if backslash else "Set"
+        raise DataError(f"{place}: {problem}. {advice} quoted: true; or quoted: false if marks are text.")
 
 
 def _lines(path: Path, options: Delimited) -> Iterator[tuple[int, list[str]]]:
-    """Number and cells of each line, including a header."""
+    """Yield number and cells of each line, including a header."""
     text = read_text(path, options.otherwise).translate(str.maketrans("", "", options.remove))
     lines = split_lines(text)
     if not options.quoted:
@@ -125,9 +126,12 @@ def _lines(path: Path, options: Delimited) -> Iterator[tuple[int, list[str]]]:
             joined, before = lines[before : reader.line_num], reader.line_num
             tabs = {line.count("\t") + 1 for line in joined}
             if len(joined) > 1 and options.separator == "\t" and tabs == {len(cells)}:
-                problem = f"{len(joined)} lines that end here are one row, or a row each if quotation marks are text"
+                problem = (
+                    f"{len(joined)} lines that end here are one row, or one row each if quotation marks "
+                    "are text"
+                )
                 raise DataError(
-                    f"{path}:{before}: {problem}. Set quoted: false, or take tabs out of the cells."
+                    f"{path}:{before}: {problem}. Set quoted: false, or remove tabs from the cells."
                 )
             if cells:
                 yield before, cells
@@ -136,14 +140,16 @@ def _lines(path: Path, options: Delimited) -> Iterator[tuple[int, list[str]]]:
 
 
 def _cell(name: str, text: str | None, options: Delimited) -> str | float | None:
-    """The value of a column of the form; None for a pair that was not judged.
+    """Return the value of a column of the form; None for a pair that was not judged.
 
     Raises:
-        ValueError: if there is no label, or the score is not a number.
+        ValueError: if the label is empty, or the score is not a number.
     """
     if name == "score":
         if text and text.strip().casefold() in MISSING:
-            raise ValueError(f"score {text!r} is not a number; a pair that was not judged has an empty cell")
+            raise ValueError(
+                f"score {text!r} is not a number. Leave the cell of a pair that was not judged empty"
+            )
         return number_of(text) if text and text.strip() else None
     if name != "label" or text is None:
         return text
@@ -158,7 +164,7 @@ _ESCAPE = re.compile(r"M-(\^[@-_?]|[ -~])")
 
 
 def class_files(files: Files, _options: ClassFiles) -> Rows:
-    """Read one file per class, one text per line, in alphabetical order of their roles: MR, CR, SUBJ and MPQA.
+    """Return the texts of one file per class, one per line, in alphabetical order of roles: MR, CR, SUBJ and MPQA.
 
     Blank lines are kept as empty texts, because SentEval counts them (CR 3,775 and MPQA 10,606 texts). The files of MR
     and SUBJ have passed through ``cat -v``, which writes bytes above 127 as ``M-`` and a letter; published numbers were
@@ -177,7 +183,7 @@ def class_files(files: Files, _options: ClassFiles) -> Rows:
 
 
 def lee(files: Files, _options: Lee) -> Rows:
-    """Read Lee and Pincombe's ``documents`` (Latin-1, one per line) and ``ratings`` (a matrix of numbers).
+    """Return the pairs of Lee and Pincombe's ``documents`` (Latin-1, one per line) and ``ratings`` (a matrix).
 
     Lee, Pincombe and Welsh 2005, An empirical evaluation of models of text document similarity. Ratings range from 0.2
     to 1; the matrix is symmetric, and its upper triangle is read.
@@ -192,10 +198,10 @@ def lee(files: Files, _options: Lee) -> Rows:
     try:
         ratings = np.loadtxt(file, ndmin=2)
     except ValueError as error:
-        raise DataError(f"{file}: not a matrix of ratings: {error}. Correct the file.") from error
+        raise DataError(f"{file}: not a matrix of numbers: {error}. Obtain the file again.") from error
     if ratings.shape != (len(documents), len(documents)) or not np.isfinite(ratings).all():
         problem = f"{' x '.join(map(str, ratings.shape))} ratings for {len(documents)} documents, or some not finite"
-        raise DataError(f"{file}: {problem}. Correct either file.")
+        raise DataError(f"{file}: {problem}. Obtain both files again.")
     pairs = combinations(range(len(documents)), 2)
     rows = [("", documents[i], documents[j], float(ratings[i, j])) for i, j in pairs]
     return Rows(table_of(rows, PAIRS))

@@ -31,7 +31,7 @@ _INITIALS = re.compile(r"[A-Z]|([A-Za-z]\.)+[A-Za-z]")
 
 
 def split_sentences(paragraph: str) -> list[str]:
-    """Split one paragraph into sentences; white space is normalised."""
+    """Return the sentences of one paragraph; white space is normalised."""
     sentences: list[str] = []
     start = 0
     text = " ".join(paragraph.split())
@@ -52,12 +52,12 @@ def _is_abbreviated(piece: str) -> bool:
 def keep_sentences(
     documents: Iterable[Iterable[str]], min_words: int, max_words: int
 ) -> tuple[pa.Table, Counter[str]]:
-    """Keep each distinct sentence of ``min_words`` to ``max_words`` words once, in order.
+    """Return each distinct sentence of ``min_words`` to ``max_words`` words once, in order.
 
     Args:
         documents: The sentences of each document.
-        min_words: Smallest number of words, separated by white space.
-        max_words: Largest number; ASSUME: longer ones are lists that lost their markup, not sentences.
+        min_words: Minimum number of words, separated by white space.
+        max_words: Maximum number. ASSUME: longer ones are lists that lost their markup, not sentences.
 
     Returns:
         Columns of ``columns.SENTENCES``, and the number of sentences that each rule dropped.
@@ -79,7 +79,7 @@ def keep_sentences(
 
 
 def lines(files: Files, options: Lines) -> Rows:
-    """Read the file of role ``text``: one sentence per line, plain text or gzip; every line is its own document.
+    """Return the sentences of the file of role ``text``: one per line, plain text or gzip; each is a document.
 
     Published corpora are such files, and a paper's number of steps counts all lines, including repeated, short and
     blank ones. Cleaning is optional, and its counts are part of the result.
@@ -88,7 +88,7 @@ def lines(files: Files, options: Lines) -> Rows:
         Rows of the form ``sentences``.
 
     Raises:
-        DataError: naming the first line that is not UTF-8; or if all lines have cells set off by tabs, or are JSON.
+        DataError: with the first line that is not UTF-8; or if all lines have cells separated by tabs, or are JSON.
     """
     found = split_lines(read_text(files["text"]))
     _check_plain(files["text"], [line for line in found if line.strip()])
@@ -104,13 +104,13 @@ def _check_plain(path: Path, lines: Sequence[str]) -> None:
     """Raise DataError if lines are rows of a table or JSON instead of sentences."""
     found = None
     if len(cells := {line.count("\t") + 1 for line in lines}) == 1 and cells != {1}:
-        found = f"have {cells.pop()} cells set off by tabs"
+        found = f"have {cells.pop()} cells separated by tabs"
     for marks, name in (('""', "have quotation marks around them"), ("{}", "are JSON")):
         if all(len(line) > 1 and (line[0], line.rstrip()[-1]) == (*marks,) for line in lines):
             found = name
     if found and len(lines) > 1:
-        advice = "Write nothing but the sentences into a file, one a line."
-        raise DataError(f"{path}: all lines {found}, and would be sentences as they are. {advice}")
+        advice = "Write only the sentences into the file, one per line."
+        raise DataError(f"{path}: all lines {found}, which would become part of the sentences. {advice}")
 
 
 _HEADING = re.compile(r"= .* =$")
@@ -119,11 +119,11 @@ _UNKNOWN = "<unk>"
 
 
 def wikitext(files: Files, options: Wikitext) -> Rows:
-    """Read releases of Wikitext, all files in the order of the source.
+    """Return the sentences of a release of Wikitext, of all files in the order of the source.
 
     Each paragraph is a document and is split into sentences; headings are dropped. The tokenised release writes rare
     words as <unk>, and hyphens, commas and points inside words and numbers as ``@-@``; the raw release does neither.
-    Papers seldom name the release, so both can be read.
+    Papers seldom state the release, so both can be read.
 
     Returns:
         Rows of the form ``sentences``.
@@ -151,12 +151,12 @@ def wikitext(files: Files, options: Wikitext) -> Rows:
 
 
 def _paragraphs(path: Path) -> list[str]:
-    """Lines of a text file, or the column ``text`` of the Hub's Parquet files."""
+    """Return the lines of a text file, or the column ``text`` of a Parquet file of the Hub."""
     if path.suffix != ".parquet":
         return split_lines(read_text(path))
     lines: list[Any] = pq.read_table(path, columns=["text"])["text"].to_pylist()
     if None in lines:
-        raise DataError(f"{path}: row {lines.index(None) + 1}: text is missing. Correct the file.")
+        raise DataError(f"{path}: row {lines.index(None) + 1}: text is missing. Obtain the file again.")
     return lines
 
 
@@ -172,11 +172,11 @@ _ENDS = (".", "!", "?", '."', '!"', '?"', ".)", ".'")
 
 
 def wikipedia_xml(files: Files, options: WikipediaXml) -> Rows:
-    """Read the bz2-compressed MediaWiki XML dump of role ``dump``, without markup.
+    """Return the sentences of the bz2-compressed MediaWiki XML dump of role ``dump``, without markup.
 
-    Reads pages of the article namespace that are not redirects. Tables and image captions are removed here, since
-    gensim keeps their words; gensim's ``filter_wiki`` removes templates, references and links; its leftovers (headings,
-    list marks, quotation marks, entities) are removed here too. Then paragraphs are split into sentences.
+    Only pages of the article namespace that are not redirects are read. Tables and image captions are removed here,
+    since gensim keeps their words. gensim's ``filter_wiki`` removes templates, references and links; its leftovers
+    (headings, list marks, quotation marks, entities) are removed here, too. Then paragraphs are split into sentences.
 
     Returns:
         Rows of the form ``sentences``.
@@ -213,7 +213,7 @@ def _sentences(wikitext: str, dropped: Counter[str]) -> Iterator[str]:
 
 
 def _running_text(wikitext: str) -> str:
-    """Remove templates, tables, and images with their captions, innermost first."""
+    """Return wikitext without templates, tables, and images with their captions, removed innermost first."""
     text = _FILE.sub("", remove_template(html.unescape(wikitext)))
     tables = 1
     while tables:

@@ -115,7 +115,7 @@ def test_ratings_that_do_not_fit_the_documents_are_refused(written, documents, r
 @pytest.mark.parametrize(
     ("content", "found"),
     [
-        ("One dog.\t1\nTwo dogs.\t0\n", "2 cells set off by tabs"),
+        ("One dog.\t1\nTwo dogs.\t0\n", "2 cells separated by tabs"),
         ('{"text": "One dog."}\n{"text": "Two dogs."}\n', "are JSON"),
         ('"One dog."\n"Two ""dogs""."\n', "have quotation marks around them"),
     ],
