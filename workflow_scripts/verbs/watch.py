@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from workflow_scripts.errors import DataError
+from workflow_scripts.graph.notes import STUDIES
 from workflow_scripts.provenance.running import Holder, beside, holder_of
 from workflow_scripts.verbs.printing import Answer, Row, Rows, argument
 from workflow_scripts.verbs.records import study_folder
@@ -61,11 +62,13 @@ class Progress(NamedTuple):
 
 def answer(studies: list[Path], once: bool) -> Answer:
     """A row for each job that runs, or that ended without an end."""
-    folders = [_LOGS / study.name for study in studies] or sorted(_LOGS.glob("*/"))
+    begun = {_LOGS / note.stem for note in STUDIES.glob("*.json")}  # perhaps without a job so far
+    known = {*_LOGS.glob("*/")} | begun
+    folders = [_LOGS / study.name for study in studies] or sorted(known)
     for folder in folders or [_LOGS]:
-        if not folder.is_dir():
+        if folder not in known:
             raise DataError(
-                f"{folder}: no such folder. Call watch where snakemake runs, with a study that runs there."
+                f"{folder}: no such folder. Call watch where snakemake runs, for a study that runs there."
             )
     rows = list(running(folders, socket.gethostname(), time.time()))
     states = Counter(str(row["state"]) for row in rows)

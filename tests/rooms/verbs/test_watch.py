@@ -17,6 +17,7 @@ import pytest
 from tests.jobs import in_child
 from tests.planning import ROOT
 from tests.verbs import data, printed
+from workflow_scripts.graph.notes import note_call
 from workflow_scripts.provenance.running import acquire_lock
 from workflow_scripts.training.following import COLUMNS
 
@@ -33,9 +34,9 @@ def folder(tmp_path, monkeypatch):
 @pytest.fixture
 def living(folder):
     """The number of a process that looks like a job."""
-    with subprocess.Popen(
-        [sys.executable, "-c", "input()", "workflow_scripts.jobs"], stdin=subprocess.PIPE
-    ) as process:
+    command = [sys.executable, "-c", "print(flush=True); input()", "workflow_scripts.jobs"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()  # it has its command line only once it has begun
         yield process.pid
         process.kill()
 
@@ -171,6 +172,11 @@ def test_without_logs_it_says_where_to_call_it(folder):
         check=False,
     )
     assert asked.returncode == 2 and asked.stderr.startswith("DataError: logs/other: no such folder.")
+
+
+def test_a_study_that_has_begun_may_have_no_logs_yet(folder):
+    note_call("begun", [], {})
+    assert jobs_of("begun") == (0, "jobs: none running", {})
 
 
 def test_in_a_terminal_the_table_is_renewed_until_ctrl_c(living):
