@@ -3,8 +3,8 @@
 A training is built as its job builds it, from the encoder in its folder; its steps are those of the training loop. If
 its corpus has been made, it trains on sentences of it, otherwise on made-up ones as long as those of Wikipedia.
 
-On a CPU, times are those of an idle machine: processor time over the number of threads, if that is less than the time
-on the clock. Other programs would else count several times, and differently each time.
+If other programs keep the processor busy, times on a CPU are processor time over the number of threads, if that is less
+than the time on the clock. The others would else count, and differently each time.
 """
 
 import json
@@ -104,7 +104,7 @@ def measure(study: Study, jobs: Sequence[PlannedJob], imports: float) -> Measure
         alike.setdefault(_distinct(study, job), []).append(job)
     found, began = Measured({}, []), time.monotonic()
     load = os.getloadavg()[0]
-    if load > BUSY * len(os.sched_getaffinity(0)):
+    if busy := load > BUSY * len(os.sched_getaffinity(0)):
         found.notes.append(
             f"other programs keep this machine busy (load {load:.1f}); times are those without them"
         )
@@ -116,7 +116,7 @@ def measure(study: Study, jobs: Sequence[PlannedJob], imports: float) -> Measure
                 continue
             try:
                 with redirect_stderr(StringIO()):  # what a job says in its log
-                    timed = _timed(study, group[0])
+                    timed = _timed(study, group[0], busy=busy)
             except Exception as error:  # the time of this training stays unknown, and those of others do not
                 said = " ".join(str(error).split()) or type(error).__name__
                 found.notes.append(f"{name}: {said}")
@@ -147,10 +147,10 @@ def _seconds(study: Study, job: PlannedJob, timed: Timed) -> float:
 
 
 class Stopwatch:
-    """Seconds of work, on a CPU as on an idle machine."""
+    """Seconds of work, on a busy CPU as without the other programs."""
 
-    def __init__(self, device: torch.device, threads: int) -> None:
-        self._threads = threads if device.type == "cpu" else 0
+    def __init__(self, device: torch.device, threads: int, *, busy: bool) -> None:
+        self._threads = threads if busy and device.type == "cpu" else 0
         self.begin()
 
     def begin(self) -> None:
@@ -163,13 +163,13 @@ class Stopwatch:
         return min(wall, cpu / self._threads) if self._threads else wall
 
 
-def _timed(study: Study, job: PlannedJob) -> Timed:
+def _timed(study: Study, job: PlannedJob, *, busy: bool) -> Timed:
     """Time the parts of one training."""
-    single = Stopwatch(torch.device("cpu"), 1)
+    single = Stopwatch(torch.device("cpu"), 1, busy=busy)
     corpus, training = training_of(study, job.wildcards)
     training = training.model_copy(update={"batch_size": training.batch_size // training.gpus, "gpus": 1})
     device = prepare(training, seed=0)
-    watch = Stopwatch(device, training.cpu_threads)
+    watch = Stopwatch(device, training.cpu_threads, busy=busy)
     texts = sentences_of(study, corpus, max(2 * training.batch_size, _TEXTS))
     tokenizer = load_tokenizer(_folders(study, job)[0])
     built = (_adaptation if "adapt" in job.settings else _contrast)(study, job, training, texts, device)

@@ -227,13 +227,14 @@ def test_made_up_sentences_are_as_long_as_those_of_wikipedia(study):
     assert 27 < sum(counts) / 500 < 31 and min(counts) >= 12 and max(counts) <= 46
 
 
-def test_time_that_other_programs_take_is_not_counted_on_a_cpu(monkeypatch):
+def test_time_that_other_programs_take_is_not_counted_on_a_busy_cpu(monkeypatch):
     import torch
 
-    clocks = {"monotonic": [0.0, 10.0] * 2, "process_time": [0.0, 4.0] * 2}
+    clocks = {"monotonic": [0.0, 10.0] * 3, "process_time": [0.0, 4.0] * 3}
     for name, values in clocks.items():
         monkeypatch.setattr(
             f"workflow_scripts.verbs.measuring.time.{name}", lambda values=values: values.pop(0)
         )
-    assert Stopwatch(torch.device("cpu"), 2).seconds() == 2.0
-    assert Stopwatch(torch.device("cuda"), 2).seconds() == 10.0
+    assert Stopwatch(torch.device("cpu"), 2, busy=True).seconds() == 2.0
+    assert Stopwatch(torch.device("cpu"), 2, busy=False).seconds() == 10.0
+    assert Stopwatch(torch.device("cuda"), 2, busy=True).seconds() == 10.0
