@@ -138,7 +138,7 @@ def test_a_damaged_entry_is_reported_and_made_again(place, damage, capsys):
     work({"out/history": b"before"})
     before = made()
     assert not CACHE.restore(KEY, FILES) and made() == before
-    assert f"{KEY}: damaged; the entry is deleted" in capsys.readouterr().out
+    assert f"{KEY}: damaged. The entry is deleted" in capsys.readouterr().out
     work()
     CACHE.put(KEY, FILES)
     assert CACHE.restore(KEY, FILES) and made() == MADE
