@@ -76,7 +76,10 @@ def draw(paths: Iterable[Path], to: Path, labels: Mapping[Path, str]) -> Answer:
         svg = to_svg(picture, "learning-curves", _TITLE, _DESCRIPTION, [HOW_DRAWN])
         with atomic(to) as temporary:
             if to.suffix == ".svg":
-                temporary.write_text(svg, "utf-8")
+                white = (
+                    'role="img" style="background: white"'  # the page's figures have no paper of their own
+                )
+                temporary.write_text(svg.replace('role="img"', white, 1), "utf-8")
             else:  # with the title and notes that to_svg has added
                 picture.savefig(
                     temporary, format=to.suffix[1:], bbox_inches="tight", dpi=200, facecolor="white"

@@ -307,6 +307,7 @@ def test_learning_curves_of_two_studies_are_one_figure(two_studies):
     code, said = data("show", history.parent / "model", again.parent, "--to", "both.svg")
     picture = Path("both.svg").read_text()
     runs = [f"{SIMCSE} ({study})" for study in ("demo", "second")]
+    assert 'style="background: white"' in picture
     assert code == 0 and said["verdict"] == f"both.svg: 2 trainings of {', '.join(runs)}"
     for text in (*runs, "optimiser steps", "training loss", "development score"):
         assert f">{text}</text>" in picture
