@@ -102,7 +102,7 @@ def test_a_task_without_its_data_is_a_gap_or_an_error(tmp_path):
     (found,) = run_local(tmp_path, Unreachable(), LocalSTS="nobody has it")
     assert (found.value, found.note) == (None, "nobody has it")
     with pytest.raises(
-        DataError, match=r"LocalSTS: data set local/sts: ConnectionError: the hub is far\. Fetch"
+        DataError, match=r"LocalSTS: data set local/sts: ConnectionError: the hub is far\. Download"
     ):
         run_local(tmp_path, Unreachable())
 
