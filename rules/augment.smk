@@ -1,6 +1,6 @@
 """From corpora to round trips (by translators) and pools of redundant exemplars (by language models).
 
-Answers are stored in the file of the setting `answers`, which is no rule's output: a job that failed or was killed
+Answers are stored in the file of the setting `answer_store`, which is no rule's output: a job that failed or was killed
 requests only missing answers in its next run. Server and rate do not change the answers, so they are resources:
 changing them reruns nothing. Jobs run on the machine where snakemake runs, since the nodes of a cluster may have no
 network; the profile limits how many of them run at once, and they share the rates and daily budgets of a service.

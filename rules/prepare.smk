@@ -11,7 +11,7 @@ rule split_corpus:
     """Split a corpus into training text and held-out text, as pairs that select checkpoints."""
     input:
         sentences=path_if_set("<results>/datasets/{dataset}.parquet", setting("corpora.{corpus}")),
-        also=path_if_set("<results>/datasets/{also}.parquet", setting("corpora.{corpus}")),
+        added=path_if_set("<results>/datasets/{add_sentences_of}.parquet", setting("corpora.{corpus}")),
         code=split_corpus.code,
     output:
         train="<results>/corpora/{corpus}/train.parquet",

@@ -22,7 +22,7 @@ STEPS = 12
 NOWHERE = {
     "cache": None,
     "cache_gigabytes": 1,
-    "answers": "answers/answers.sqlite",
+    "answer_store": "answers/answers.sqlite",
     "data_root": None,
     "offline": False,
 }
@@ -39,7 +39,7 @@ _TRAINING = {
     "max_tokens": 16,
     "learning_rate": 0.003,
     "schedule": "linear",
-    "rate_at_end": 0.0,
+    "min_lr_ratio": 0.0,
     "warmup_steps": 2,
     "weight_decay": 0.01,
     "max_gradient_norm": 1.0,

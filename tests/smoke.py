@@ -18,7 +18,7 @@ methods:
   simcse_layerattpooler: {training: {max_steps: 2}}
   simcse_3r: {training: {max_steps: 2}}
   jtcse: {training: {max_steps: 2, batch_size: 8}}
-exemplars: {wiki_extract_extractive: {list_words: 8, sentences: 12, uses: 1, listed_share: 0.2}}
+exemplars: {wiki_extract_extractive: {word_list_size: 8, sentences: 12, min_uses_per_word: 1, listed_share: 0.2}}
 suites: {sts: {lee: {max_tokens: 16}}}
 extraction: {wikitext: {max_sentences: 20}, averages: {max_sentences: 20}, representations: {random: {width: 64, draws: 2}}}
 """

@@ -60,7 +60,7 @@ TRAINING = {
     "max_tokens": 16,
     "learning_rate": 0.01,
     "schedule": "linear",
-    "rate_at_end": 0.0,
+    "min_lr_ratio": 0.0,
     "warmup_steps": 0,
     "weight_decay": 0.0,
     "max_gradient_norm": 1.0,

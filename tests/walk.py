@@ -70,7 +70,7 @@ TOGETHER: dict[tuple[str, Any], Block] = {
     ("subtract", "words"): {"words": 20, "pool": None},
     ("subtract", "word_rows"): {"words": 20, "pool": None},
     ("subtract", "own"): {"pool": None},
-    ("surrogate", "frozen"): {"travel": 0.0},
+    ("surrogate", "frozen"): {"lr_budget": 0.0},
 }
 """What else a block must say when a setting has such a value."""
 

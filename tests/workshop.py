@@ -24,7 +24,7 @@ class Workshop:
 
     def __init__(self, folder: Path, key_variable: str, key: str) -> None:
         self.folder = folder
-        self.workplace = NOWHERE | {"answers": str(folder / "answers/answers.sqlite")}
+        self.workplace = NOWHERE | {"answer_store": str(folder / "answers/answers.sqlite")}
         self.environment = os.environ | {
             "PYTHONPATH": str(ROOT),
             key_variable: key,

@@ -109,7 +109,7 @@ def test_a_finished_run_may_be_read_without_its_prompt(tiny_bert):
     }
     assert np.abs(expected[True] - expected[False]).max() > 0.01
     for keeps, vectors in expected.items():
-        block = {"module": "repooled", "readout": average, "keeps_prompt": keeps}
+        block = {"module": "repooled", "readout": average, "keep_prompt": keeps}
         again = repooled.build(repooled.Config.parse(block, "methods"), [prompted])
         np.testing.assert_allclose(again.eval().encode(texts, 16), vectors, atol=1e-6)
 

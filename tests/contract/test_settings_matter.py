@@ -52,7 +52,7 @@ INERT = (
         "simcse_round_trips.hard_negative_weight": "there are no hard negatives",
     }
     | {
-        f"{name}_layerattpooler.readout.first_state": "this pooling averages no first state"
+        f"{name}_layerattpooler.readout.first_layer": "this pooling averages no first state"
         for name in ("simcse", "supervised", "diffcse")
     }
     | {
@@ -74,7 +74,7 @@ INERT = (
         if block["module"] == "promptbert"
         for key, because in {
             "bias_positions": "BERT counts positions from 0, RoBERTa does not",
-            "chosen_by": "train_encoder reads it: what is scored on the development set",
+            "select_checkpoint_with": "train_encoder reads it: what is scored on the development set",
         }.items()
     }
     | {

@@ -168,7 +168,7 @@ MISTAKES = {
     ),
     "an unknown schedule": (
         training_of("simcse", schedule="linaer"),
-        "training.schedule: must be 'linear' or 'constant'; found 'linaer' (Schedule of the learning rate; linear decays to rate_at_end, "
+        "training.schedule: must be 'linear' or 'constant'; found 'linaer' (Schedule of the learning rate; linear decays to min_lr_ratio, "
         "which step n + 1 of n would reach). Did you mean linear?",
     ),
     "an unknown module": (
@@ -282,11 +282,11 @@ MISTAKES = {
     ),
     "a frozen threshold that learns": (
         method_of("simcse_3r", threshold={"surrogate": "frozen"}),
-        "method.threshold.travel: 0.75 with surrogate frozen. Set it to 0.",
+        "method.threshold.lr_budget: 0.75 with surrogate frozen. Set it to 0.",
     ),
     "a learning threshold that goes nowhere": (
-        method_of("simcse_3r", threshold={"travel": 0}),
-        "method.threshold.travel: 0 with surrogate straight_through.",
+        method_of("simcse_3r", threshold={"lr_budget": 0}),
+        "method.threshold.lr_budget: 0 with surrogate straight_through.",
     ),
     "exemplars from no pool": (
         method_of("simcse_3r", pool=None),
@@ -401,12 +401,12 @@ MISTAKES = {
     "weights for two of three runs": (
         both(
             put("encoders/wrong_three", {"label": None, "runs": [SIMCSE, OTHER, SIMCSE | {"tag": "third"}]}),
-            run("uc_bert", encoder="wrong_three", corpus=None, of_seeds=True),
+            run("uc_bert", encoder="wrong_three", corpus=None, per_seed=True),
         ),
         "method.weights: 2 weights; wrong_three consists of 3 runs.",
     ),
     "another readout of two runs": (
-        run("pooled_avg", encoder="demo_twin", corpus=None, of_seeds=True),
+        run("pooled_avg", encoder="demo_twin", corpus=None, per_seed=True),
         "encoder: repooled needs exactly one run; demo_twin has 2 runs.",
     ),
     "an encoder that starts from itself": (
@@ -461,7 +461,7 @@ MISTAKES = {
     ),
     "seeds of one run": (
         run("simcse", seeds=[1]),
-        "config/experiments/demo.yaml: runs.4.seeds: unknown key. Did you mean of_seeds, or seeds at the top?",
+        "config/experiments/demo.yaml: runs.4.seeds: unknown key. Did you mean per_seed, or seeds at the top?",
     ),
     "a seed twice": (
         put("grid/seeds", [1, 2, 1]),
@@ -700,12 +700,12 @@ MISTAKES = {
         "encoders.wrong_twin.runs.0.method: simcs is not defined.",
     ),
     "seeds of a run behind an encoder that is trained": (
-        put("encoders/wrong_twin", {"label": None, "runs": [SIMCSE | {"of_seeds": True}]}),
-        "encoders.wrong_twin.runs.0.of_seeds: true, but only frozen runs of encoders that consist of runs need it",
+        put("encoders/wrong_twin", {"label": None, "runs": [SIMCSE | {"per_seed": True}]}),
+        "encoders.wrong_twin.runs.0.per_seed: true, but only frozen runs of encoders that consist of runs need it",
     ),
     "a frozen run of runs without their seeds": (
         run("ensemble", encoder="demo_twin", corpus=None),
-        "of_seeds: missing, but demo_twin consists of runs, and this run of it is frozen. Set it to true.",
+        "per_seed: missing, but demo_twin consists of runs, and this run of it is frozen. Set it to true.",
     ),
     "a teacher behind an encoder that is no run": (
         put("encoders/wrong_twin", {"label": None, "runs": [SIMCSE | {"teacher": "minilm"}]}),
@@ -898,11 +898,11 @@ MISTAKES = {
         "encoders.../x: not a name.",
     ),
     "answers outside the study": (
-        put("answers", "../answers.sqlite"),
-        r"answers: must match the pattern ^\w[\w.-]*(/\w[\w.-]*)*$; found '../answers.sqlite' (File of stored answers",
+        put("answer_store", "../answers.sqlite"),
+        r"answer_store: must match the pattern ^\w[\w.-]*(/\w[\w.-]*)*$; found '../answers.sqlite' (File of stored answers",
     ),
     "answers at the root": (
-        put("answers", "/tmp/answers.sqlite"),
+        put("answer_store", "/tmp/answers.sqlite"),
         "; found '/tmp/answers.sqlite' (File of stored answers",
     ),
     "a misspelt key of a reading that no grid uses": (

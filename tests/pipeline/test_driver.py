@@ -35,7 +35,7 @@ from workflow_scripts.errors import one_line_errors
 from workflow_scripts.provenance.job import begin
 place = Path(sys.argv[1])
 Path("code.json").write_text("{}")
-files = {"wildcards": {}, "inputs": {"code": "code.json"}, "outputs": {}, "operational": {"workplace": {"cache": None, "cache_gigabytes": 1, "answers": "", "data_root": None, "offline": False}}}
+files = {"wildcards": {}, "inputs": {"code": "code.json"}, "outputs": {}, "operational": {"workplace": {"cache": None, "cache_gigabytes": 1, "answer_store": "", "data_root": None, "offline": False}}}
 with one_line_errors():
     begin("job", {"cached": True, "portable": False, "settings": {}, "packages": {}, "files": files})
     with Path("started").open("a") as file:

@@ -219,13 +219,13 @@ OTHER_VALUES: dict[str, Any] = {
     "engine": None,  # another engine has other keys
     "unchanged": "drop",
     "offline": None,  # decides whether a job may ask, not what it makes
-    "answers": "elsewhere.sqlite",
+    "answer_store": "elsewhere.sqlite",
     "key_variable": "ANOTHER_KEY",
     "url": "http://127.0.0.1:1/",
     "as_of": "2026-01-01",
     "source": "de",
     "tokens_parameter": "max_completion_tokens",
-    "via": "it",
+    "pivot_language": "it",
     "temperature": 0.5,
     "squeeze": "gap",
     "frequencies": 8,
@@ -239,15 +239,15 @@ OTHER_VALUES: dict[str, Any] = {
     "masking": "mask",
     "last_batch": "keep",
     "filled": "chosen",
-    "cut": "with_specials",
+    "truncate": "with_specials",
     "bias_positions": "zero",
-    "chosen_by": "test",
+    "select_checkpoint_with": "test",
     "surrogate": "soft",
     "identify": "both_views",
     "subtract": "own",
-    "where": "before_head",
+    "position": "before_head",
     "start": 0.5,
-    "rate_at_end": 0.5,
+    "min_lr_ratio": 0.5,
     "cross_mode": "literal",
     "direction": "forward",
     "modulus_of": "cls",
@@ -273,7 +273,7 @@ OTHER_VALUES: dict[str, Any] = {
 TOGETHER: dict[str, dict[str, Any]] = {"methods.simcse_3r.subtract": {"methods.simcse_3r.pool": None}}
 """What else must change with a key for its other value to make sense."""
 NAMING = {
-    "dataset", "datasets", "base", "also", "encoder", "llm", "pool", "prompt", "corpus", "translator", "template",
+    "dataset", "datasets", "base", "add_sentences_of", "encoder", "llm", "pool", "prompt", "corpus", "translator", "template",
 }  # fmt: skip
 """Keys whose values name other blocks: another name would have to exist."""
 

@@ -75,7 +75,7 @@ GRID = {
     "suites": {"sts": ["toy"]},
     "runs": [
         {"method": "simcse", "encoder": "mini", "corpus": ["kept", "lost"]},
-        {"method": "pooled_cls", "encoder": "of_lost", "of_seeds": True},
+        {"method": "pooled_cls", "encoder": "of_lost", "per_seed": True},
         {"method": "frozen_avg", "encoder": ["mini", "lost"]},
     ],
     "columns": [

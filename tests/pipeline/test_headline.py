@@ -23,7 +23,7 @@ methods:
   supervised_simcse: {training: {epochs: null, max_steps: 2, batch_size: 8}}
   supervised_layerattpooler: {training: {epochs: null, max_steps: 2, batch_size: 8}}
   jtcse: {training: {max_tokens: 16}}
-exemplars: {wiki1m_extractive: {list_words: 8, sentences: 12, uses: 1, listed_share: 0.2}}
+exemplars: {wiki1m_extractive: {word_list_size: 8, sentences: 12, min_uses_per_word: 1, listed_share: 0.2}}
 suites:
   sts: {eight_sts: {datasets: [sts12, stsb_test]}}
   clustering: {short_texts: {datasets: [agnews], seeds: 2, n_init: 1}}

@@ -72,12 +72,12 @@ AUGMENTED = {
     "columns": [{"heading": "STS-B", "suite": "sts", "task": "stsb_test", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 1}],
 }  # fmt: skip
 TRIP = {
-    "corpus": "wiki_sentences", "translator": "apertium", "source": "eng", "via": "spa", "max_sentences": 100,
+    "corpus": "wiki_sentences", "translator": "apertium", "source": "eng", "pivot_language": "spa", "max_sentences": 100,
     "form": "pairs", "unchanged": "drop",
 }  # fmt: skip
 POOL = {
     "generator": "llm", "llm": "deepseek_v3", "prompt": "three_r_exemplars", "corpus": "wiki_sentences", "encoder": "minilm",
-    "list_words": 300, "words_per_call": 50, "sentences_per_call": 5, "sentences": 64, "uses": 2,
+    "word_list_size": 300, "words_per_call": 50, "sentences_per_call": 5, "sentences": 64, "min_uses_per_word": 2,
     "max_tokens": 32, "listed_share": 0.5, "max_calls": 400, "seed": 0, "label": None,
 }  # fmt: skip
 OF_AUGMENTED = {
@@ -105,7 +105,7 @@ WRITTEN = {"write_exemplars": 1, "write_report": 1}
 CASES_OF_AUGMENTED = [
     ({"corpora": {"wiki_spa": {"round_trip": {"unchanged": "keep"}}}}, GATHERED),
     ({"corpora": {"wiki_spa": {"round_trip": {"max_sentences": 500}}}}, {"translate_shard": 3} | COMPARED),
-    ({"corpora": {"wiki_spa": {"round_trip": {"via": "cat"}}}}, {"translate_shard": 3} | COMPARED),
+    ({"corpora": {"wiki_spa": {"round_trip": {"pivot_language": "cat"}}}}, {"translate_shard": 3} | COMPARED),
     ({"round_trip": {"shortened_ratio": 0.4}}, BOTH),
     (
         {"round_trip": {"similarity": {"max_tokens": 64}}},
@@ -115,7 +115,7 @@ CASES_OF_AUGMENTED = [
         {"round_trip": {"similarity": {"minimum": 0.4}}},
         {key: BOTH[key] for key in BOTH if key not in ("translate_shard", "compare_round_trips")},
     ),
-    ({"exemplars": {"toy": {"uses": 1}}}, WRITTEN),
+    ({"exemplars": {"toy": {"min_uses_per_word": 1}}}, WRITTEN),
     ({"llms": {"deepseek_v3": {"temperature": 0.5}}}, WRITTEN),
     ({"words": {"peak_window": 5}}, {"count_words": 1} | WRITTEN),
     (
@@ -128,7 +128,7 @@ CASES_OF_AUGMENTED = [
                 "deepseek_v3": {"price": None, "base_url": "http://127.0.0.1:1/v1", "calls": {"workers": 9}}
             },
             "round_trip": {"refused_share": 0.5},
-            "answers": "elsewhere.sqlite",
+            "answer_store": "elsewhere.sqlite",
             "offline": True,
         },
         {},

@@ -30,7 +30,7 @@ GRID = {
     "runs": [
         {"method": "distil", "encoder": "minilm_mlm", "corpus": "wiki_extract", "teacher": "demo_jtcse",
          "name": "A student", "show_best": True},
-        {"method": "ensemble", "encoder": "demo_twin", "of_seeds": True},
+        {"method": "ensemble", "encoder": "demo_twin", "per_seed": True},
     ],
     "columns": [
         {"heading": "Lee", "suite": "lee", "task": "lee", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2},

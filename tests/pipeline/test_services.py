@@ -27,7 +27,7 @@ def translate(tree, server_url, *arguments, **calls):
     libre = {"url": server_url, "key_variable": "TOY_KEY"}
     libre["calls"] = {"timeout_seconds": 20, "attempts": 2, "workers": 4} | calls
     trip = {
-        "corpus": "wiki_extract", "translator": "libretranslate", "source": "en", "via": "xx", "max_sentences": SENTENCES,
+        "corpus": "wiki_extract", "translator": "libretranslate", "source": "en", "pivot_language": "xx", "max_sentences": SENTENCES,
         "form": "pairs", "unchanged": "keep",
     }  # fmt: skip
     study = {

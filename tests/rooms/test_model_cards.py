@@ -44,7 +44,7 @@ def test_every_run_of_the_demo_has_sources_with_licences(name):
 
 def test_a_card_and_a_page_name_sources_behind_teachers_bases_and_added_sentences():
     config, grids = copy.deepcopy(CONFIG), copy.deepcopy(GRIDS)
-    config["corpora"]["wiki_extract"]["also"] = "sick_r_all"
+    config["corpora"]["wiki_extract"]["add_sentences_of"] = "sick_r_all"
     adapted = config["encoders"]["minilm_mlm"]["adapt"]
     config["encoders"] |= {
         "bert_wiki": {"adapt": adapted | {"base": "bert_base", "corpus": "wiki1m"}},

@@ -22,7 +22,7 @@ from workflow_scripts.provenance.job import begin
 
 kind, place = sys.argv[1:]
 Path("code.json").write_text("{}")
-files = {"wildcards": {}, "inputs": {"code": "code.json"}, "outputs": {}, "operational": {"workplace": {"cache": None, "cache_gigabytes": 1, "answers": "", "data_root": None, "offline": False}}}
+files = {"wildcards": {}, "inputs": {"code": "code.json"}, "outputs": {}, "operational": {"workplace": {"cache": None, "cache_gigabytes": 1, "answer_store": "", "data_root": None, "offline": False}}}
 
 
 def note(what):

@@ -63,9 +63,9 @@ class Llm(Engine):
         """Return the row of a request with the completion of its prompt."""
         block, complete = self._block, self._call(request)
         text, noted, fault = self.client.call(lambda: _read(complete()))
-        if block.answers_as is not None and not fault and noted["model"] not in block.answers_as:
+        if block.model_ids is not None and not fault and noted["model"] not in block.model_ids:
             problem = f"'{noted['model']}' has answered instead of '{block.model}'"
-            raise ApiError(f"{self.place}: {problem}. Add it to answers_as, or correct base_url and model.")
+            raise ApiError(f"{self.place}: {problem}. Add it to model_ids, or correct base_url and model.")
         cost = _cost(noted["prompt_tokens"], noted["completion_tokens"], block.price)
         return self.row(request, text, noted | {"endpoint": block.base_url}, cost, fault)
 

@@ -59,10 +59,12 @@ def with_pair_sentences(train: pa.Table, pairs: pa.Table, added: str) -> pa.Tabl
         DataError: if there are no pairs: the same name would stand for another corpus.
     """
     if "document" not in train.column_names:
-        raise ConfigError("corpora: sentences cannot be added to triples. Remove the key `also`.")
+        raise ConfigError("corpora: sentences cannot be added to triples. Remove the key `add_sentences_of`.")
     if not len(pairs):
-        problem = f"also: {added} has no sentences to add, such as a gap"
-        raise DataError(f"corpora: {problem}. Provide one of its sources, or remove the key `also`.")
+        problem = f"add_sentences_of: {added} has no sentences to add, such as a gap"
+        raise DataError(
+            f"corpora: {problem}. Provide one of its sources, or remove the key `add_sentences_of`."
+        )
     both = zip(pairs["sentence1"].to_pylist(), pairs["sentence2"].to_pylist(), strict=True)
     texts = list(dict.fromkeys(text for pair in both for text in pair))
     document = pc.max(train["document"]).as_py() + 1
@@ -116,6 +118,6 @@ def split_corpus(job: Job) -> None:
     """Split one corpus into training text and pairs that select checkpoints (rule split_corpus)."""
     corpus = Corpus.parse(job.settings["corpus"], f"corpora.{job.wildcards['corpus']}")
     train, held_out = split(read_dataset_table(job.input("sentences")), corpus)
-    for path in job.inputs("also"):
-        train = with_pair_sentences(train, read_dataset_table(path), str(corpus.also))
+    for path in job.inputs("added"):
+        train = with_pair_sentences(train, read_dataset_table(path), str(corpus.add_sentences_of))
     job.write({"train": train, "dev": adjacency_pairs(held_out, DEV_SEED)}, labels=corpus.labels)

@@ -180,10 +180,10 @@ def _in_form(rows: pa.Table, source: HubSource, split: str, form: str) -> pa.Tab
         DataError: if the split lacks a column, or has one of another type.
     """
     where = source.prefix.removesuffix("/")
-    if missing := sorted({*source.where, *source.columns.values()} - {*rows.column_names}):
+    if missing := sorted({*source.filter, *source.columns.values()} - {*rows.column_names}):
         problem = f"no column {missing[0]!r}"
         raise DataError(f"{where}: {problem}. Choose from: {', '.join(rows.column_names)}.")
-    for name, value in source.where.items():
+    for name, value in source.filter.items():
         rows = rows.filter(pc.equal(rows[name].cast(pa.string()), value))
     constants = {"split": source.split_names.get(split)} | source.constants
     made = []

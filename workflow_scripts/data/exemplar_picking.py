@@ -16,7 +16,7 @@ def pick_exemplars(job: Job) -> None:
     place = f"exemplars.{job.wildcards['pool']}"
     pool = ExtractivePool.parse(job.settings["pool"], place)
     counts = job.read("words", WORD_COUNTS)
-    words = top_words(counts, pool.list_words)
+    words = top_words(counts, pool.word_list_size)
     validator = Validator(pool, words, token_counter(job.input("encoder").parent))
     sentences = job.read("sentences", SENTENCES, ["sentence"])["sentence"]
     candidates = []
@@ -28,7 +28,9 @@ def pick_exemplars(job: Job) -> None:
     cover = greedy_cover(candidates, validator.listed, pool)
     if found := lacks(cover, validator.listed, pool):
         scarce = len(candidates) < pool.max_candidates  # no further ones exist in the corpus
-        advice = f"{'Choose a larger corpus' if scarce else 'Increase max_candidates'}, or reduce list_words"
+        advice = (
+            f"{'Choose a larger corpus' if scarce else 'Increase max_candidates'}, or reduce word_list_size"
+        )
         raise DataError(f"{place}: of {len(candidates)} usable sentences, {found}. {advice}.")
     tables = {
         "exemplars": pool_table([candidates[number] for number in cover.chosen]),

@@ -188,10 +188,10 @@ def write_exemplars(job: Job) -> None:
     pool = LlmPool.parse(job.settings["pool"], place)
     block = LlmBlock.parse(job.operational["service"]["llm"] | job.settings["llm"], f"llms.{pool.llm}")
     counts = job.read("words", WORD_COUNTS)
-    words = top_words(counts, pool.list_words)
+    words = top_words(counts, pool.word_list_size)
     validator = ModelValidator(pool, words, token_counter(job.input("encoder").parent))
     template = job.input("prompt").read_text("utf-8")
-    with Ledger(job.workplace.answers, read_only=job.workplace.offline) as ledger:
+    with Ledger(job.workplace.answer_store, read_only=job.workplace.offline) as ledger:
         llm = Llm(block, f"llms.{pool.llm}", ledger, pool.sentences_per_call)
         chosen, calls = write_pool(llm, ledger, template, words, validator, pool, place)
     tables = {

@@ -110,7 +110,7 @@ class Cover(NamedTuple):
 
 
 def greedy_cover(candidates: Sequence[Candidate], listed: Sequence[str], pool: Pool) -> Cover:
-    """Return ``pool.sentences`` candidates that use each listed word ``pool.uses`` times, if possible.
+    """Return ``pool.sentences`` candidates that use each listed word ``pool.min_uses_per_word`` times, if possible.
 
     Each step takes the first candidate with the maximum weighted number of uses that are still needed. The weight of a
     word is one over the square root of its uses in all candidates. With equal weights, rare words remain uncovered (4
@@ -118,9 +118,9 @@ def greedy_cover(candidates: Sequence[Candidate], listed: Sequence[str], pool: P
     with the largest fraction of listed words fill the pool.
     """
     counts = [[candidate.listed.get(word, 0) for word in listed] for candidate in candidates]
-    uses_CW = np.minimum(np.array(counts, dtype=np.int16).reshape(-1, len(listed)), pool.uses)
+    uses_CW = np.minimum(np.array(counts, dtype=np.int16).reshape(-1, len(listed)), pool.min_uses_per_word)
     weight_W = 1 / np.sqrt(np.maximum(uses_CW.sum(axis=0), 1))
-    need_W = np.full(len(listed), pool.uses, dtype=np.int16)
+    need_W = np.full(len(listed), pool.min_uses_per_word, dtype=np.int16)
     free_C = np.ones(len(candidates), dtype=bool)
     chosen: list[int] = []
     while len(chosen) < min(pool.sentences, len(candidates)):
@@ -149,5 +149,6 @@ def lacks(cover: Cover, listed: Sequence[str], pool: Pool) -> str | None:
         return None
     some = ", ".join(sorted(cover.lacking)[:10])
     covered = len(listed) - len(cover.lacking)
-    use = f"{len(cover.chosen)} of {pool.sentences} sentences use {covered} of {len(listed)} words {pool.uses} times"
+    chosen, times = f"{len(cover.chosen)} of {pool.sentences} sentences", pool.min_uses_per_word
+    use = f"{chosen} use {covered} of {len(listed)} words {times} times"
     return f"{use}{f' (not {some})' if some else ''}"

@@ -102,8 +102,10 @@ def translate_shard(job: Job) -> None:
     rows = shard_rows(len(base), job.wildcards["scatteritem"])
     sentences = base["sentence"].slice(rows.start, len(rows)).to_pylist()
     max_unanswered = int(limits.refused_share * len(sentences))
-    there = Direction(place=f"translators.{settings.translator}", source=settings.source, target=settings.via)
-    with Ledger(job.workplace.answers, read_only=job.workplace.offline) as ledger:
+    there = Direction(
+        place=f"translators.{settings.translator}", source=settings.source, target=settings.pivot_language
+    )
+    with Ledger(job.workplace.answer_store, read_only=job.workplace.offline) as ledger:
         forth, back = (_translator(job, direction, ledger) for direction in (there, there.back))
         translate = partial(translate_all, ledger=ledger, max_unanswered=max_unanswered)
         pivots = translate(sentences, forth)

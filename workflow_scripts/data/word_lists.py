@@ -41,6 +41,6 @@ def top_words(counts: pa.Table, length: int) -> list[str]:
     rank = {word: index for index, word in enumerate(every)}
     words = [word for index, word in enumerate(every) if rank.get(word.lower(), index) >= index]
     if len(words) < length:
-        problem = f"the corpus has {len(words)} different words; list_words is {length}"
+        problem = f"the corpus has {len(words)} different words; word_list_size is {length}"
         raise DataError(f"words: {problem}. Set it to {len(words)} or less.")
     return words[:length]

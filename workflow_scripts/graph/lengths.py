@@ -35,7 +35,7 @@ def corpus_rows(settings: Configuration, corpus: str) -> float:
     if isinstance(block, RoundTripCorpus):
         return translated(settings, block.round_trip) * (2 if block.round_trip.form == "expanded" else 1)
     rows = promised_rows(settings, block.dataset) - block.dev_sentences
-    added = promised_rows(settings, block.also) if block.also else 0
+    added = promised_rows(settings, block.add_sentences_of) if block.add_sentences_of else 0
     return min(rows, block.max_sentences or math.inf) + added
 
 

@@ -29,7 +29,7 @@ def made_by(wildcards: Mapping[str, str]) -> str:
 def added_to(settings: Configuration, corpus: str) -> str | None:
     """Return the dataset whose sentences are added to a corpus; None without one."""
     block = settings.corpora[corpus]
-    return block.also if isinstance(block, Corpus) else None
+    return block.add_sentences_of if isinstance(block, Corpus) else None
 
 
 def check_needs(study: Study, jobs: Iterable[Any]) -> None:

@@ -42,15 +42,15 @@ def block_findings(
     for number, block in enumerate(blocks):
         for encoder in listed(block.encoder):
             is_made = isinstance(study.settings.encoders[encoder], EncoderFromRuns) and not block.corpus
-            if block.of_seeds != is_made:
+            if block.per_seed != is_made:
                 problem = (
-                    f"{shown(block.of_seeds)}, but only frozen runs of encoders that consist of runs need it"
+                    f"{shown(block.per_seed)}, but only frozen runs of encoders that consist of runs need it"
                 )
-                remedy = "Remove `of_seeds`."
+                remedy = "Remove `per_seed`."
                 if is_made:
                     problem = f"missing, but {encoder} consists of runs, and this run of it is frozen"
                     remedy = "Set it to true."
-                yield Finding(f"{path}.{number}.of_seeds", problem, remedy)
+                yield Finding(f"{path}.{number}.per_seed", problem, remedy)
         for name, run, _ in expand(block, seeds):
             if used:
                 findings = run_findings(study, name, run)

@@ -9,10 +9,10 @@ S2Sent calls this PromptCSE and averages all tokens where PromptBERT reads [MASK
 
 Where the text is ambiguous, the default follows the code, with one exception:
 
-* ``cut``: the code cuts a training sentence to 32 tokens without special tokens (``sentence``); ``with_specials``
+* ``truncate``: the code cuts a training sentence to 32 tokens without special tokens (``sentence``); ``with_specials``
   counts [CLS] and [SEP] among them, as all other methods here do.
-* ``chosen_by``: the code scores checkpoints with its first training template minus its bias, without adding a full stop
-  (``denoised``); ``test`` scores the encoder that is evaluated and saved.
+* ``select_checkpoint_with``: the code scores checkpoints with its first training template minus its bias, without
+  adding a full stop (``denoised``); ``test`` scores the encoder that is evaluated and saved.
 * ``bias_positions``: the code numbers the words of the bare template from 0 (``zero``). For BERT this is the same as
   the encoder's ``own`` numbering; RoBERTa's begins at 2, and it was never trained with words at 0 and 1. The default is
   ``own``, since the text asks for the same positions as with the sentence (section 3.3).
@@ -68,14 +68,14 @@ class Objective(contrastive.Objective):
 
     def texts(self, config: Config, data: TrainingData) -> Sequence[TokenisedText]:
         """The sentences in each template."""
-        if config.cut == "sentence":
+        if config.truncate == "sentence":
             data = data._replace(max_tokens=data.max_tokens + data.tokenizer.num_special_tokens_to_add())
         return [data.tokenised("anchor", template) for template in config.templates]
 
     @property
     def scored(self) -> TokenEncoder | None:
         """The encoder with the first training template minus its bias, if checkpoints are chosen by it."""
-        if self._config.chosen_by == "test":
+        if self._config.select_checkpoint_with == "test":
             return None
         return Denoised(self.encoder, self._config.templates[0], self._biases[0])
 

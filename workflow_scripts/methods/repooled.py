@@ -14,4 +14,4 @@ from workflow_scripts.settings.methods import Repooled as Config
 def build(config: Config, encoders: Sequence[TextEncoder]) -> TextEncoder:
     """The run's encoder with the readout of ``config``, or an ensemble whose sub-encoders all have this readout."""
     (run,) = encoders
-    return run.with_readout(config.readout, keep_prompt=config.keeps_prompt)
+    return run.with_readout(config.readout, keep_prompt=config.keep_prompt)

@@ -21,14 +21,14 @@ method's. No code is public; each question that the text leaves open is a settin
 * ``subtract``: the mean of ``exemplars``; of frequent words, each encoded as a text (``words``: "token
   subtraction") or looked up in the embedding matrix (``word_rows``); or each vector itself, which leaves 0
   (``own``: "dynamic mask").
-* ``where``: after the head, on the vectors in Eq. 4, or before it, on the readout's vectors.
+* ``position``: after the head, on the vectors in Eq. 4, or before it, on the readout's vectors.
 * c starts anywhere in U(0, 1) (appendix C). Its learning rate is not printed, but its path is (table 7, an epoch of
   15,625 steps): from 1 it falls by .135, .123, .111, .099, .086, ... a tenth of an epoch, until it stays at .273.
   ASSUME: rates that decay linearly and add up to .75, which is 9.6e-5 at first on BERT-base and keeps within .014 of
   that path, since Adam's steps are about its rate. From 1e-5 it rises by .020, .011, .005 and .002 up to the end of the
-  epoch and by .012 after it: the schedule begins again (``training.restart_every`` in the grid of table 7). ``travel``
-  is the sum of one schedule for any number of steps. A rate of 1e-4 would move c by at most .098 at RoBERTa's batches
-  of 512, and by .05 in LLM2Vec's 1,000 steps, so c would stay near its start.
+  epoch and by .012 after it: the schedule begins again (``training.restart_every`` in the grid of table 7).
+  ``lr_budget`` is the sum of one schedule for any number of steps. A rate of 1e-4 would move c by at most .098 at
+  RoBERTa's batches of 512, and by .05 in LLM2Vec's 1,000 steps, so c would stay near its start.
 
 ``metrics.parquet`` of a run holds c and the number of dimensions in S at every step. A run is labelled if S was empty
 or full for a tenth of its steps, in which it is the base method or "overall subtraction", and if c was still moving in
@@ -127,8 +127,8 @@ class Objective(objective.Objective):
             start = float(np.random.default_rng([self._seed, 3]).random())
         self.threshold = Threshold(config.threshold, start).to(encoder.device)
         self.module = nn.ModuleDict({"base": self.under.module, "threshold": self.threshold})
-        travel = config.threshold.travel
-        self.lr_budgets = {"threshold.c": travel} if travel else {}
+        budget = config.threshold.lr_budget
+        self.lr_budgets = {"threshold.c": budget} if budget else {}
         self._exemplars = data.tokenised("exemplar") if config.subtract == "exemplars" else None
         self._words: tuple[TokenBatch, ...] = ()
         if config.reads_words:
@@ -159,7 +159,7 @@ class Objective(objective.Objective):
         views_VBD = self._placed(views_VBR)
         member_D = self._members(views_VBD, inputs)
         views_VBD = reduce(views_VBD, self._redundant(exemplars_KD, inputs), member_D)
-        if self._config.where == "before_head":
+        if self._config.position == "before_head":
             views_VBD = self._encoder.project(views_VBD)
         loss = self.under.contrast(views_VBD)
         measured = {
@@ -239,7 +239,7 @@ class Objective(objective.Objective):
 
     def _placed(self, vectors_xR: Tensor) -> Tensor:
         """Vectors at the point where they are reduced: after the head, or before it."""
-        return self._encoder.project(vectors_xR) if self._config.where == "after_head" else vectors_xR
+        return self._encoder.project(vectors_xR) if self._config.position == "after_head" else vectors_xR
 
     def _word_rows(self, words: TokenBatch) -> Tensor:
         """Mean row of the embedding matrix over each word's pieces, without special tokens."""

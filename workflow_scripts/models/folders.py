@@ -36,6 +36,8 @@ NO_AUTO_MODEL = {
     "model_type": "more than a Transformers model: load it with sentence_transformers.SentenceTransformer"
 }
 """The ``config.json`` of a folder that ``AutoModel`` must not load: its error message quotes this."""
+_OLD_KEYS = {"first_state": "first_layer"}
+"""Settings of readouts under the names that older versions saved."""
 
 
 class SavedEncoder(Settings):
@@ -57,7 +59,9 @@ def read_settings(folder: Path) -> SavedEncoder:
         raise DataError(
             f"{folder}: no {ENCODER_FILE}, so this is not the model of a run. Name the model folder of a run."
         )
-    return SavedEncoder.model_validate_json((folder / ENCODER_FILE).read_text("utf-8"))
+    saved = json.loads((folder / ENCODER_FILE).read_text("utf-8"))
+    saved["readout"] = {_OLD_KEYS.get(key, key): value for key, value in saved["readout"].items()}
+    return SavedEncoder.model_validate(saved)
 
 
 def write_settings(folder: Path, settings: SavedEncoder) -> None:

@@ -51,7 +51,7 @@ class LlmBlock(Settings):
         json_schema_extra=OPERATIONAL,
     )
     model: str = Field(min_length=1, description="Model to request.")
-    answers_as: list[str] | None = Field(
+    model_ids: list[str] | None = Field(
         description="Model ids allowed in answers; any other id ends the job. null: any id, which is recorded."
     )
     key_variable: str | None = Field(

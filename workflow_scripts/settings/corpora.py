@@ -30,7 +30,7 @@ class Translation(Settings):
     source: str = Field(
         pattern="^[A-Za-z-]{2,12}$", description="Language of the corpus, by the engine's code."
     )
-    via: str = Field(
+    pivot_language: str = Field(
         pattern="^[A-Za-z-]{2,12}$",
         description="Language to translate into and back from, by the engine's code.",
     )
@@ -124,7 +124,7 @@ class Corpus(Settings):
         "triples.",
     )
     max_sentences: FirstN
-    also: Pairs | None = Field(
+    add_sentences_of: Pairs | None = Field(
         default=None,
         description="Dataset of pairs whose sentences are added, without their scores; omit for none.",
     )
@@ -134,9 +134,10 @@ class Corpus(Settings):
     def labels(self) -> list[str]:
         """Return the labels of every number of a run on this corpus."""
         labels = [self.label] if self.label else []
-        if self.also:
+        if self.add_sentences_of:
             labels.append(
-                f"trained on the unlabelled sentences of {self.also} too: transductive where it is tested on"
+                f"trained on the unlabelled sentences of {self.add_sentences_of} too: "
+                "transductive where it is tested on"
             )
         return labels
 
@@ -162,12 +163,14 @@ class Pool(Settings):
 
     corpus: CorpusName = Field(description="Corpus whose words are counted.")
     encoder: EncoderName = Field(description="Encoder whose tokeniser counts tokens.")
-    list_words: int = Field(
+    word_list_size: int = Field(
         gt=0,
         description='Number of most frequent words on the list, without "The" if "the" is more frequent.',
     )
     sentences: int = Field(gt=0, description="Number of sentences in the pool.")
-    uses: int = Field(gt=0, description="Minimum number of occurrences of each listed word in the pool.")
+    min_uses_per_word: int = Field(
+        gt=0, description="Minimum number of occurrences of each listed word in the pool."
+    )
     max_tokens: MaxTokens
     listed_share: float = Field(
         ge=0, le=1, description="Minimum fraction of a sentence's words that are on the list."

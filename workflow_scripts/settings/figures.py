@@ -48,7 +48,7 @@ class TokenSimilarity(Settings):
 
 
 class Plot(Settings):
-    """A panel: a column's scores over the values of one setting, swept or given by ``at``."""
+    """A panel: a column's scores over the values of one setting, swept or given by ``values``."""
 
     setting: Annotated[Place, Refers("grid.swept")]
     label: str = Field(description="Label of the axis, with its unit.")

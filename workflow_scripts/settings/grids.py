@@ -100,12 +100,12 @@ def expand(block: "RunBlock", seeds: Sequence[int]) -> Iterator[tuple[str, Run, 
     """Yield the runs of one block: name, run and point.
 
     An axis may list several values. A run without a corpus is not trained and has one seed, unless it consists of
-    trained runs (``of_seeds``). A name ends with the values of the sweep, such as blocks3-frequencies4.
+    trained runs (``per_seed``). A name ends with the values of the sweep, such as blocks3-frequencies4.
     """
     for axes in product(*(listed(getattr(block, axis)) for axis in AXES)):
         method, encoder, corpus, reading, teacher = axes
         series = ".".join(filter(None, (*axes, block.tag)))
-        line = ".".join(filter(None, axes)) if block.at else series
+        line = ".".join(filter(None, axes)) if block.values else series
         for values in product(*block.sweep.values()):
             at = dict(zip(block.sweep, values, strict=True))
             swept = (_nested(setting.split("."), value) for setting, value in at.items())
@@ -116,13 +116,13 @@ def expand(block: "RunBlock", seeds: Sequence[int]) -> Iterator[tuple[str, Run, 
                 reading=reading or "default",
                 # Checked together with the settings that they override.
                 overrides=Override.model_construct(**laid_over(block.overrides.given(), *swept)),
-                seeds=tuple(seeds) if corpus or block.of_seeds else (0,),
+                seeds=tuple(seeds) if corpus or block.per_seed else (0,),
                 teacher=teacher,
             )
             swept_part = "-".join(
                 f"{setting.rsplit('.', 1)[-1]}{_shown(value)}" for setting, value in at.items()
             )
-            yield ".".join(filter(None, [series, swept_part])), run, Point(line, at | block.at)
+            yield ".".join(filter(None, [series, swept_part])), run, Point(line, at | block.values)
 
 
 def _nested(keys: Sequence[str], value: Any) -> Config:
@@ -279,7 +279,7 @@ class RunBlock(Settings):
         default=None,
         description="Encoder with one run in `runs`, whose vectors the student learns to predict.",
     )
-    of_seeds: bool = Field(
+    per_seed: bool = Field(
         default=False,
         description="Whether a frozen run of an encoder that consists of runs is made for each of their seeds.",
     )
@@ -304,7 +304,7 @@ class RunBlock(Settings):
     baseline: str | None = Field(
         default=None, description="Baseline of these runs, written as the grid's; omit for the grid's."
     )
-    at: dict[Place, JsonValue] = Field(
+    values: dict[Place, JsonValue] = Field(
         default={}, description="Values of these runs in plots, by dotted setting."
     )
 
@@ -443,7 +443,7 @@ class GridBlock(_Grid, GridFigures):
             "grid.scores and means": scores + means,
             "grid.runs": self.expanded,
             "grid.suites": asked,
-            "grid.swept": {setting for block in self.runs for setting in (*block.sweep, *block.at)},
+            "grid.swept": {setting for block in self.runs for setting in (*block.sweep, *block.values)},
             "grid.positives": [
                 task for name, suite in suites.sts.items() if name in asked for task in suite.positives
             ],

@@ -239,7 +239,7 @@ class Repooled(ReadingMethod):
     starts_from: ClassVar[StartsFrom] = "run"
 
     module: Literal["repooled"]
-    keeps_prompt: bool = Field(
+    keep_prompt: bool = Field(
         default=True, description="Whether sentences are put into the run's prompt, if it has one."
     )
 
@@ -322,13 +322,13 @@ class PromptBERT(Contrastive):
     test_template: Template = Field(
         description="Template at test time; only there, the code adds a full stop to sentences."
     )
-    cut: Literal["sentence", "with_specials"] = Field(
+    truncate: Literal["sentence", "with_specials"] = Field(
         description="Tokens that training.max_tokens counts: the sentence's own, or [CLS] and [SEP] too."
     )
     bias_positions: Literal["own", "zero"] = Field(
         description="First position of a template without its sentence: the encoder's first position, or 0."
     )
-    chosen_by: Literal["denoised", "test"] = Field(
+    select_checkpoint_with: Literal["denoised", "test"] = Field(
         description="Vectors by which checkpoints are scored: denoised as in training, or as at test time."
     )
 
@@ -541,17 +541,17 @@ class ThresholdConfig(Settings):
         ge=0, description="Initial value of c; null draws it from U(0, 1) with the run's seed."
     )
     temperature: float = Field(gt=0, description="T of the surrogate, on the scale of the deviations.")
-    travel: float = Field(
+    lr_budget: float = Field(
         ge=0,
         description="Maximum change of c in one schedule, the sum of its learning rates; 0 if frozen.",
     )
 
     def conflicts(self) -> Iterator[Finding]:
-        """Require a positive ``travel`` unless the threshold is frozen, and 0 if it is."""
-        if (self.surrogate == "frozen") != (self.travel == 0):
+        """Require a positive ``lr_budget`` unless the threshold is frozen, and 0 if it is."""
+        if (self.surrogate == "frozen") != (self.lr_budget == 0):
             yield Finding(
-                "travel",
-                f"{self.travel:g} with surrogate {self.surrogate}",
+                "lr_budget",
+                f"{self.lr_budget:g} with surrogate {self.surrogate}",
                 "Set it to 0." if self.surrogate == "frozen" else "Set it above 0.",
             )
 
@@ -589,7 +589,7 @@ class Reduction(MethodConfig):
     )
     identify: Literal["batch", "both_views", "words_at_start", "words_each_step", "all"]
     subtract: Literal["exemplars", "words", "word_rows", "own"]
-    where: Literal["after_head", "before_head"]
+    position: Literal["after_head", "before_head"]
     detach: bool = Field(description="Whether no gradient flows through the redundant vector.")
     threshold: ThresholdConfig
 

@@ -211,7 +211,7 @@ class LayerAttention(ReadoutConfig):
         description="Divisor of the scores, which only softmax reads: the number of layers (the code), or the "
         "root of the width."
     )
-    first_state: Literal[0, 1] = Field(
+    first_layer: Literal[0, 1] = Field(
         description="First state in averages over first and last; 0 is the embedding output, as in the code."
     )
 

@@ -120,7 +120,7 @@ class HubSource(Pinned):
     split_names: dict[str, str] = Field(
         default={}, description="Values of the column split, by the Hub's name of a split."
     )
-    where: dict[str, str] = Field(
+    filter: dict[str, str] = Field(
         default={}, description="Filter: for each column of the Hub's table, the value of the rows to keep."
     )
     columns: dict[str, str] = Field(description="Columns of the Hub's table by column of the form.")
@@ -253,7 +253,7 @@ class Delimited(ReaderConfig):
         "ends. If omitted, quotation marks are text, and a line that has enough cells only with them "
         "is refused.",
     )
-    between: str = Field(
+    sentence_separator: str = Field(
         default="",
         description="Separator of two sentences in one cell, such as a line end in STR's release; sentence1 and "
         "sentence2 then have the same column.",
@@ -261,7 +261,7 @@ class Delimited(ReaderConfig):
     strip: bool = Field(
         default=False, description="Whether white space is removed from both ends of each cell."
     )
-    remove: str = Field(
+    remove_characters: str = Field(
         default="",
         description="Characters to remove from every cell, such as those that only some parts have.",
     )
@@ -269,7 +269,7 @@ class Delimited(ReaderConfig):
         default="", description="Text at which a label is cut; only the part before it is kept."
     )
     graded: bool = Field(default=False, description="Whether labels are scores; 5.0 is then written as 5.")
-    otherwise: str | None = Field(default=None, description="Encoding of files that are not UTF-8.")
+    fallback_encoding: str | None = Field(default=None, description="Encoding of files that are not UTF-8.")
 
     @property
     def form(self) -> str | None:
@@ -309,19 +309,19 @@ class Delimited(ReaderConfig):
             )
         if twice := [name for name in self.columns.values() if (self.header or []).count(name) > 1]:
             yield Finding("header", f"{twice[0]} occurs twice", "Use each name once.")
-        if self.otherwise is not None and not _is_encoding(self.otherwise):
+        if self.fallback_encoding is not None and not _is_encoding(self.fallback_encoding):
             yield Finding(
-                "otherwise",
-                f"{self.otherwise} is not an encoding of Python",
+                "fallback_encoding",
+                f"{self.fallback_encoding} is not an encoding of Python",
                 "Set it to a name that Python has, such as cp1252 or latin-1.",
             )
         first, second = map(self.columns.get, ("sentence1", "sentence2"))
-        if bool(self.between) != (first is not None and first == second):
+        if bool(self.sentence_separator) != (first is not None and first == second):
             yield Finding(
-                "between",
+                "sentence_separator",
                 "needed if sentence1 and sentence2 have the same column, and only then",
-                "Remove `between`, or let both have the column with the two sentences."
-                if self.between
+                "Remove `sentence_separator`, or let both have the column with the two sentences."
+                if self.sentence_separator
                 else "Set it to the text between the two sentences, or use two columns.",
             )
 

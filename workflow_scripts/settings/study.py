@@ -110,7 +110,7 @@ class Configuration(Settings):
     continue_mlm: ContinueMlm
     corpora: dict[Name, AnyCorpus]
     words: Words
-    answers: Below = Field(
+    answer_store: Below = Field(
         description="File of stored answers of translators and language models, relative to the working "
         "directory; environment variable SEMBLANCE_ANSWERS overrides it."
     )
@@ -174,7 +174,7 @@ class Configuration(Settings):
         """Return the datasets from which corpora are made, and those whose sentences are added."""
         blocks = [self.corpora[self.source_corpus(corpus)] for corpus in corpora]
         cut = (block for block in blocks if isinstance(block, Corpus))
-        return sorted({name for block in cut for name in (block.dataset, block.also) if name})
+        return sorted({name for block in cut for name in (block.dataset, block.add_sentences_of) if name})
 
     def round_trip_behind(self, corpus: str) -> RoundTrip:
         """Return the translation by which a corpus is made."""

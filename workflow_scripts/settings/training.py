@@ -60,10 +60,10 @@ class Training(Settings):
     max_tokens: MaxTokens
     learning_rate: float = Field(gt=0, lt=1, description="Peak learning rate of AdamW.")
     schedule: Literal["linear", "constant"] = Field(
-        description="Schedule of the learning rate; linear decays to rate_at_end, which step n + 1 of n would "
+        description="Schedule of the learning rate; linear decays to min_lr_ratio, which step n + 1 of n would "
         "reach."
     )
-    rate_at_end: float = Field(
+    min_lr_ratio: float = Field(
         ge=0,
         lt=1,
         description="Final learning rate of linear, as a fraction of the peak; above 0 if the schedule is cut "
@@ -154,7 +154,7 @@ class Training(Settings):
         if self.schedule == "constant":
             return self.learning_rate
         left = (steps - step + 1) / (steps - self.warmup_steps)
-        return self.learning_rate * (self.rate_at_end + (1 - self.rate_at_end) * left)
+        return self.learning_rate * (self.min_lr_ratio + (1 - self.min_lr_ratio) * left)
 
 
 class TeacherEncoding(Settings):

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from workflow_scripts.errors import ConflictError, Finding, advice, shown
 from workflow_scripts.settings.base import Settings, in_words
+from workflow_scripts.settings.renamed import new_name
 
 S = TypeVar("S", bound=Settings)
 
@@ -75,8 +76,12 @@ def _worded(errors: Sequence[Any], kind: type[Settings], whole: Any) -> Iterator
                 error = one["ctx"]["error"]
                 assert isinstance(error, ConflictError), error
                 yield from (finding.under(path) for finding in error.findings)
+            case "missing" if _has_old_name(found):
+                pass  # reported as renamed
             case "missing" | "union_tag_not_found":
                 yield Finding(path, "missing", "Add it, or check the block's name.")
+            case "extra_forbidden" if name := new_name(found.path[-1], found.known):
+                yield Finding(path, f"renamed to {name}", f"Write `{name}`.")
             case "extra_forbidden":
                 meant = _meant(found.path[-1], found.known, *_home(found))
                 yield Finding(path, "unknown key", meant or advice(found.path[-1], found.known))
@@ -96,6 +101,12 @@ def _worded(errors: Sequence[Any], kind: type[Settings], whole: Any) -> Iterator
         expected = re.findall("'([^']+)'", context.get("expected") or context.get("expected_tags") or "")
         hint = _meant(str(found.values[-1]), expected)
         yield Finding(".".join(keys), f"{wrong}; found {shorten(value, _LONGEST)}{meaning}", hint)
+
+
+def _has_old_name(found: _Found) -> bool:
+    """Return whether a block that lacks a key has it under an earlier name."""
+    block = found.values[-1]
+    return any(new_name(key, found.path[-1:]) for key in block) if isinstance(block, dict) else False
 
 
 def _located(kind: type[Settings], error: Any, value: Any) -> _Found:

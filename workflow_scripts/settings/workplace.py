@@ -17,7 +17,7 @@ class Workplace(Settings):
     """Folder of finished work; None: no work is reused or stored."""
     cache_gigabytes: float
     """Maximum size of the cache, in GB."""
-    answers: Path
+    answer_store: Path
     """Ledger of translators' and language models' answers."""
     data_root: Path | None
     """Folder of local data."""
@@ -32,17 +32,17 @@ def data_root_of(named: object) -> Path | None:
 
 
 def workplace_of(
-    *, cache: str, cache_gigabytes: float, answers: str, data_root: str | None, offline: bool
+    *, cache: str, cache_gigabytes: float, answer_store: str, data_root: str | None, offline: bool
 ) -> Workplace:
     """Return the workplace for some settings and the user's environment; only this function reads the variables.
 
-    SEMBLANCE_ANSWERS overrides ``answers``, SEMBLANCE_DATA is used without ``data_root``, and SEMBLANCE_OFFLINE=1 means
-    ``offline: true``.
+    SEMBLANCE_ANSWERS overrides ``answer_store``, SEMBLANCE_DATA is used without ``data_root``, and SEMBLANCE_OFFLINE=1
+    means ``offline: true``.
     """
     return Workplace(
         cache=Path(cache).expanduser(),
         cache_gigabytes=cache_gigabytes,
-        answers=Path(os.environ.get("SEMBLANCE_ANSWERS") or answers),
+        answer_store=Path(os.environ.get("SEMBLANCE_ANSWERS") or answer_store),
         data_root=data_root_of(data_root),
         offline=offline or os.environ.get("SEMBLANCE_OFFLINE", "") not in ("", "0"),
     )

@@ -48,7 +48,7 @@ def most_rows(settings: Configuration, corpus: str, data_root: Path | None = Non
         sources = min(most_rows(settings, trip.corpus, data_root), trip.max_sentences or math.inf)
         return sources * (2 if trip.form == "expanded" else 1)
     rows = rows_of(block.dataset) - block.dev_sentences
-    pairs = rows_of(block.also) if block.also else 0
+    pairs = rows_of(block.add_sentences_of) if block.add_sentences_of else 0
     return min(rows, block.max_sentences or math.inf) + 2 * pairs
 
 

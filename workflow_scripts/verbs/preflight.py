@@ -328,7 +328,9 @@ def _answer_check(engine: Engine) -> Check:
 
 def _translator(settings: Configuration, corpus: str, ledger: Ledger) -> Engine:
     trip = settings.round_trip_behind(corpus)
-    direction = Direction(place=f"translators.{trip.translator}", source=trip.source, target=trip.via)
+    direction = Direction(
+        place=f"translators.{trip.translator}", source=trip.source, target=trip.pivot_language
+    )
     return make_translator(settings.translators[trip.translator], direction, ledger)
 
 

@@ -59,8 +59,8 @@ def _run(job: PlannedJob, folder: Path) -> None:
     call = json.loads(job.call)
     workplace = call["files"]["operational"]["workplace"]
     workplace["cache"] = None
-    if Path(workplace["answers"]).exists():  # no service is asked, or paid, again
-        workplace["answers"] = str(Path(workplace["answers"]).absolute())
+    if Path(workplace["answer_store"]).exists():  # no service is asked, or paid, again
+        workplace["answer_store"] = str(Path(workplace["answer_store"]).absolute())
     ended = subprocess.run(
         [sys.executable, "-m", "workflow_scripts.jobs", job.rule],
         cwd=folder,

@@ -7,7 +7,7 @@ from workflow_scripts.settings.methods import ThresholdConfig
 
 def threshold(c, surrogate="straight_through"):
     travel = 0.0 if surrogate == "frozen" else 0.75
-    block = {"surrogate": surrogate, "start": None, "temperature": 0.05, "travel": travel}
+    block = {"surrogate": surrogate, "start": None, "temperature": 0.05, "lr_budget": travel}
     return Threshold(ThresholdConfig.parse(block, "threshold"), c)
 
 

@@ -25,9 +25,9 @@ BLOCK = {
         {"text": 'The old book : "[X]" is [MASK].', "add_period": False},
     ],
     "test_template": {"text": 'The word of "[X]" is [MASK].', "add_period": True},
-    "cut": "sentence",
+    "truncate": "sentence",
     "bias_positions": "own",
-    "chosen_by": "denoised",
+    "select_checkpoint_with": "denoised",
 }
 
 
@@ -113,10 +113,10 @@ def test_each_view_loses_the_bias_of_its_own_template(tiny_bert):
     assert not torch.allclose(lost[0], lost[1], atol=1e-2)
 
 
-@pytest.mark.parametrize(("cut", "kept"), [("sentence", 6), ("with_specials", 4)])
-def test_a_training_sentence_is_cut_to_tokens_of_its_own(tiny_bert, cut, kept):
+@pytest.mark.parametrize(("truncate", "kept"), [("sentence", 6), ("with_specials", 4)])
+def test_a_training_sentence_is_cut_to_tokens_of_its_own(tiny_bert, truncate, kept):
     """The code takes the first max_tokens without [CLS] and [SEP], and puts the template around them."""
-    objective, tokenizer, config = make(tiny_bert, cut=cut)
+    objective, tokenizer, config = make(tiny_bert, truncate=truncate)
     texts = objective.texts(config, TrainingData({"anchor": TEXTS}, tokenizer, 6, SAMPLER))
     cut_ones = 0
     for number, template in enumerate(config.templates):
@@ -142,7 +142,7 @@ def test_checkpoints_are_scored_in_the_first_template_without_bias_full_stop_and
         bias = bias_of(encoder, tokenizer, sides, len(tokens_of(tokenizer, text)), first)
         plain = at_mask(encoder, tokenizer, f'The word of "{text}" is {tokenizer.mask_token}.')[0]
         torch.testing.assert_close(vector, plain - bias, atol=1e-5, rtol=1e-4)
-    assert make(tiny_models[kind], chosen_by="test")[0].scored is None
+    assert make(tiny_models[kind], select_checkpoint_with="test")[0].scored is None
 
 
 def test_at_test_neither_bias_nor_head_is_left_and_a_full_stop_is_added(tiny_bert):

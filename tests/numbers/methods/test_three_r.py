@@ -50,13 +50,13 @@ def block(start=0.3, surrogate="straight_through", under="simcse", **changes):
         "words": None,
         "identify": "batch",
         "subtract": "exemplars",
-        "where": "after_head",
+        "position": "after_head",
         "detach": False,
         "threshold": {
             "surrogate": surrogate,
             "start": start,
             "temperature": 0.05,
-            "travel": travel,
+            "lr_budget": travel,
         },
     }
     return made | changes
@@ -173,7 +173,7 @@ def test_deviations_are_those_of_the_first_view_or_of_the_first_two(tiny_bert, i
 @pytest.mark.parametrize(("identify", "factor"), [("words_each_step", 1.1), ("words_at_start", 1.0)])
 def test_static_identification_follows_the_encoder_or_stays_with_the_first_one(tiny_bert, identify, factor):
     """Deviations of the words' own vectors (a tenth larger after the encoder's change), whatever the batch."""
-    changes = {"base": base(dropout=0.0), "identify": identify, "words": 20, "where": "before_head"}
+    changes = {"base": base(dropout=0.0), "identify": identify, "words": 20, "position": "before_head"}
     plain = make(tiny_bert, start=0.0, **changes).under.encoder
     tokens = load_tokenizer(tiny_bert)([*tiny.WORDS, "unheard"], padding=True, return_tensors="pt")
     states = plain.backbone(**tokens).last_hidden_state[:, 0].tolist()
@@ -243,7 +243,7 @@ def test_the_threshold_takes_the_path_of_table_7_whatever_steps_and_learning_rat
 ):
     """As printed, a tenth of an epoch after another; the setting is that of config/methods.yaml."""
     travel = yaml.safe_load(Path(ROOT, "config/methods.yaml").read_text())["methods"]["simcse_3r"]
-    falling = Falling(travel["threshold"]["travel"])
+    falling = Falling(travel["threshold"]["lr_budget"])
     outcome = run(falling, tmp_path, tiny.training(learning_rate=rate, checkpoint_minutes=99), steps)
     path = [*outcome.paths["threshold"], falling.module["c"].item()]
     tenths = [path[round(steps * tenth / 10)] for tenth in range(1, 8)]
@@ -267,14 +267,14 @@ def test_the_grid_of_table_7_has_its_path_and_its_schedule(tmp_path):
     assert (whole.max_steps, whole.restart_every) == (23_437, 15_625)
     shorter = whole.model_copy(update={"restart_every": 1000})
     threshold = settings_of_run(Configuration.strictly(config), printed)["method"]["threshold"]
-    settling = Settling(threshold["travel"])
+    settling = Settling(threshold["lr_budget"])
     outcome = run(settling, tmp_path, shorter, 1500)
     path = [*outcome.paths["threshold"], settling.module["c"].item()]
     assert path[0] == threshold["start"] == 1.0
     assert path[100::100] == pytest.approx([*TABLE_7, *[0.273] * 8], abs=0.014)
     # From 1e-5 it rises by .002 in the last tenth of the epoch, and by .012 in the first one after it.
     rates = np.array([whole.lr(step, 23_437) for step in range(1, 23_438)])
-    moves = threshold["travel"] * rates / rates[:15_625].sum()
+    moves = threshold["lr_budget"] * rates / rates[:15_625].sum()
     assert 0.002 < moves[14_062:15_625].sum() < 0.012 < moves[15_625:17_187].sum()
 
 

@@ -37,7 +37,7 @@ SELECTOR = {
 }  # fmt: skip
 POOLER = {
     "kind": "layer_attention", "pooling": "cls_last_and_attention_cls_avg", "weights": "softmax",
-    "projection": "rrelu_per_query", "embeddings": True, "divisor": "layers", "first_state": 0,
+    "projection": "rrelu_per_query", "embeddings": True, "divisor": "layers", "first_layer": 0,
 }  # fmt: skip
 
 

@@ -17,7 +17,7 @@ def test_linear_starts_at_the_peak_and_would_reach_zero_after_the_last_step():
 def test_a_schedule_that_is_cut_short_is_the_beginning_of_the_whole():
     """LLM2Vec stops at step 1,000 of three epochs, 23,439 steps."""
     whole = rates(23_439)[:1000]
-    assert rates(1000, rate_at_end=1 - 1000 / 23_439) == pytest.approx(whole)
+    assert rates(1000, min_lr_ratio=1 - 1000 / 23_439) == pytest.approx(whole)
     assert whole[-1] == pytest.approx(0.8 * 0.957, abs=1e-3)
 
 

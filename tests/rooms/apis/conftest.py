@@ -19,7 +19,7 @@ TEXTS = tiny.sentences(8)
 WELL = [fault_server.foreign(text, "es") for text in TEXTS]
 PRICE = {"input_usd_per_million": 1, "output_usd_per_million": 2, "as_of": "2026-01-01"}
 MODEL = {
-    "model": "deepseek-chat", "answers_as": None, "key_variable": "TOY_KEY", "temperature": 1.0, "seed": 7,
+    "model": "deepseek-chat", "model_ids": None, "key_variable": "TOY_KEY", "temperature": 1.0, "seed": 7,
     "max_completion_tokens": 64, "response_format": "text", "tokens_parameter": "max_tokens",
     "price": PRICE,
 }  # fmt: skip

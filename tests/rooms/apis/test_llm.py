@@ -137,9 +137,9 @@ def test_json_is_asked_for_by_a_schema_and_read(make, ask):
 def test_another_model_that_answers_ends_the_job_or_is_recorded(complete, ledger):
     with FaultServer(chat(model="small-and-cheap")) as server:
         with pytest.raises(ApiError, match="'small-and-cheap' has answered instead of 'deepseek-chat'"):
-            complete(server, answers_as=["deepseek-chat"])
+            complete(server, model_ids=["deepseek-chat"])
         assert len(statuses(ledger)) == 0
-        assert complete(server, answers_as=None).noted["model"] == "small-and-cheap"
+        assert complete(server, model_ids=None).noted["model"] == "small-and-cheap"
 
 
 def test_costs_are_added_and_unknown_where_a_call_was_not_counted():

@@ -81,11 +81,13 @@ def test_sentences_of_pairs_join_a_corpus_once_each_and_without_scores():
     rows = [tuple(row.values()) for row in table.to_pylist()]
     assert rows == [("One.", 0, 0), ("Two.", 1, 0), ("A.", 2, 0), ("B.", 2, 1), ("C.", 2, 2)]
     assert corpus().labels == []
-    assert "transductive" in corpus().model_copy(update={"also": "sick_r_all"}).labels[0]
+    assert "transductive" in corpus().model_copy(update={"add_sentences_of": "sick_r_all"}).labels[0]
 
 
 def test_an_addition_without_sentences_is_refused():
-    with pytest.raises(DataError, match=r"also: sick_r_all has no sentences to add.* or remove the key"):
+    with pytest.raises(
+        DataError, match=r"add_sentences_of: sick_r_all has no sentences to add.* or remove the key"
+    ):
         with_pair_sentences(sentences([2]), PAIRS.empty_table(), "sick_r_all")
 
 

@@ -10,7 +10,7 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.settings.corpora import ExtractivePool, LlmPool
 
 POOL = {
-    "corpus": "toy", "encoder": "toy", "list_words": 30, "sentences": 4, "uses": 2,
+    "corpus": "toy", "encoder": "toy", "word_list_size": 30, "sentences": 4, "min_uses_per_word": 2,
     "max_tokens": 12, "listed_share": 0.5, "generator": "extractive", "max_candidates": 100,
 }  # fmt: skip
 LLM = {
@@ -78,13 +78,13 @@ SENTENCES = st.lists(
 @given(SENTENCES, st.integers(1, 6), st.integers(1, 3))
 def test_a_cover_lists_the_words_that_it_lacks(words, size, uses):
     sentences = [f"{' '.join(line)}." for line in words]
-    candidates, cover, lacking = covered(sentences, sentences=size, uses=uses)
+    candidates, cover, lacking = covered(sentences, sentences=size, min_uses_per_word=uses)
     assert len(cover.chosen) == len(set(cover.chosen)) == min(size, len(candidates))
     for word in WORDS:
         used = sum(candidates[place].listed[word] for place in cover.chosen)
         assert (word in cover.lacking) == (used < uses)
     assert (lacking is None) == (not cover.lacking and len(cover.chosen) == size)
-    assert cover == covered(sentences, sentences=size, uses=uses)[1]
+    assert cover == covered(sentences, sentences=size, min_uses_per_word=uses)[1]
 
 
 @pytest.mark.parametrize(
@@ -96,12 +96,14 @@ def test_a_cover_lists_the_words_that_it_lacks(words, size, uses):
     ids=["rare words come before frequent ones", "the rest are the most redundant that are left"],
 )  # fmt: skip
 def test_a_cover_chooses_by_weighted_need(changes, sentences, chosen):
-    cover = covered(sentences, uses=1, **changes)[1]
+    cover = covered(sentences, min_uses_per_word=1, **changes)[1]
     assert (sorted(cover.chosen), cover.lacking) == (chosen, {})
 
 
 def test_a_message_says_what_a_pool_lacks():
-    candidates, _, lacking = covered(["a b x.", "c d."], "deepseek-chat", [7, 8], sentences=2, uses=1)
+    candidates, _, lacking = covered(
+        ["a b x.", "c d."], "deepseek-chat", [7, 8], sentences=2, min_uses_per_word=1
+    )
     assert lacking == "2 of 2 sentences use 4 of 6 words 1 times (not e, f)"
     table = pool_table(candidates[:1])
     assert table.schema == pool_table([]).schema == EXEMPLARS

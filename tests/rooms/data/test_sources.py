@@ -263,7 +263,7 @@ def test_a_hub_source_takes_one_language_and_leaves_unknown_subsets_null(hub_cop
     """Nobody can tell then whether the groups of the contract are there."""
     scores = pa.array([1, 2, 3], pa.float32())
     hub_copy(test={"sentence1": [*"abc"], "sentence2": [*"def"], "score": scores, "lang": ["en", "de", "en"]})
-    block = dataset(hub(where={"lang": "en"}), contract={"groups": {"A": 1, "B": 1}})
+    block = dataset(hub(filter={"lang": "en"}), contract={"groups": {"A": 1, "B": 1}})
     found, origin = load("toy", block, None)
     assert (found.table.schema, origin["hub"].path) == (PAIRS, ON_HUB)
     assert rows_of(found) == [(None, "a", "d", 1.0), (None, "c", "f", 3.0)]

@@ -15,7 +15,7 @@ from workflow_scripts.training.data import read_auxiliary
 
 WORDS = Words(peak_window=20)
 POOL = ExtractivePool(
-    corpus="toy", encoder="toy", list_words=5, sentences=4, uses=2, max_tokens=12,
+    corpus="toy", encoder="toy", word_list_size=5, sentences=4, min_uses_per_word=2, max_tokens=12,
     listed_share=0.5, generator="extractive", max_candidates=100,
 )  # fmt: skip
 DATA = os.environ.get("SEMBLANCE_DATA")
@@ -55,7 +55,7 @@ def test_a_peak_is_higher_than_all_within_its_window(rates, window, peaks):
 def test_a_list_is_as_long_as_asked_and_may_leave_out_capitalised_doubles():
     counts = word_counts(["the the the The The of of of of York York of"], WORDS)
     assert top_words(counts, 3) == ["of", "the", "York"]
-    with pytest.raises(DataError, match="has 3 different words; list_words is 4"):
+    with pytest.raises(DataError, match="has 3 different words; word_list_size is 4"):
         top_words(counts, 4)
 
 

@@ -71,7 +71,7 @@ def encoder_of(folder, kind):
         return tiny.encoder(folder, "cls_before_pooler")
     block = {
         "kind": "layer_attention", "pooling": "cls_last_and_attention_cls_avg", "weights": "softmax",
-        "projection": "rrelu", "embeddings": True, "divisor": "layers", "first_state": 0,
+        "projection": "rrelu", "embeddings": True, "divisor": "layers", "first_layer": 0,
     }  # fmt: skip
     torch.manual_seed(0)
     readout = LayerAttention.parse(block, "readout")

@@ -151,9 +151,9 @@ def test_runs_with_a_given_value_are_points_next_to_swept_ones(swept):
     block = {"method": "three_r", "encoder": "x", "corpus": "c"}
     runs = [
         {"method": "base", "encoder": "x"},
-        block | {"at": {"method.k": 6}},
+        block | {"values": {"method.k": 6}},
         block | {"sweep": {"method.k": [16, 2]}},
-        block | {"tag": "none", "overrides": {"method": {"k": 3}}, "at": {"method.k": None}},
+        block | {"tag": "none", "overrides": {"method": {"k": 3}}, "values": {"method.k": None}},
     ]
     plot = {"setting": "method.k", "label": "exemplars"}
     plots = [plot, plot | {"heading": "Other"}]

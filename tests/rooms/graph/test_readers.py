@@ -44,7 +44,7 @@ def dataset(**source):
         ({"options": {"columns": {"label": "y"}}}, "options.columns: label fit no form. Write score, sentence1"),
         ({"options": {"columns": COLUMNS, "header": ["y"]}}, "options.columns: x is not in header. Choose from: y."),
         ({"options": {"columns": COLUMNS, "header": ["x", "y", "x"]}}, "options.header: x occurs twice. Use each"),
-        *(({"options": {"columns": COLUMNS, "otherwise": name}}, f"options.otherwise: {name} is not an encoding of Python.")
+        *(({"options": {"columns": COLUMNS, "fallback_encoding": name}}, f"options.fallback_encoding: {name} is not an encoding of Python.")
           for name in ("latin-99", "base64", "rot13", "utf-9", "")),
         ({"options": {"columns": COLUMNS | {"label": 3}}}, "options.columns.label: must be a text; found 3 (Column"),
         (
@@ -71,4 +71,4 @@ def test_what_a_reader_does_not_take_is_one_line(source, message):
 def test_the_command_prints_what_a_reader_takes():
     shown = data("schema", "delimited")[1]
     assert shown["rows"]["labelled"] == ["split", "text1", "text2", "label"]
-    assert shown["properties"]["otherwise"]["description"] == "Encoding of files that are not UTF-8."
+    assert shown["properties"]["fallback_encoding"]["description"] == "Encoding of files that are not UTF-8."

@@ -134,7 +134,7 @@ def test_a_sweep_is_a_run_for_every_combination_named_after_its_values():
 
 
 def test_runs_lie_where_they_say_in_the_figures_of_the_papers():
-    """A block's ``at`` repeats what its settings, or those of its pool, already are."""
+    """A block's ``values`` repeats what its settings, or those of its pool, already are."""
     config, checked = merged_config("config/config.yaml"), []
     study = Configuration.strictly(config)
     for name, described in grids_in(config).items():
@@ -142,11 +142,11 @@ def test_runs_lie_where_they_say_in_the_figures_of_the_papers():
             for _, run, _ in expand(block, (1,)):
                 settings = settings_of_run(study, run)
                 settings["exemplars"] = config["exemplars"].get(settings["method"].get("pool"), {})
-                for setting, value in block.at.items():
+                for setting, value in block.values.items():
                     if name != "three_r_table8":  # where SimCSE stands for a threshold of 0
                         assert get_path(settings, setting) == value, (name, block)
                         checked.append(setting)
-    assert {"method.k", "exemplars.list_words", "method.cross_every"} <= set(checked)
+    assert {"method.k", "exemplars.word_list_size", "method.cross_every"} <= set(checked)
 
 
 # Columns

@@ -61,7 +61,7 @@ def test_a_study_takes_its_workplace_from_settings_and_variables_and_sets_none(n
     assert study.workplace.model_dump(mode="json") == {
         "cache": str(Path("~/finished").expanduser()),
         "cache_gigabytes": 2,
-        "answers": "/elsewhere/answers.sqlite",
+        "answer_store": "/elsewhere/answers.sqlite",
         "data_root": "/data",
         "offline": True,
     }
@@ -69,4 +69,4 @@ def test_a_study_takes_its_workplace_from_settings_and_variables_and_sets_none(n
     for name in ("SEMBLANCE_ANSWERS", "SEMBLANCE_OFFLINE"):
         monkeypatch.delenv(name)
     workplace = open_study(merged_config(DEMO), ROOT).workplace
-    assert (str(workplace.answers), workplace.offline) == ("answers/answers.sqlite", False)
+    assert (str(workplace.answer_store), workplace.offline) == ("answers/answers.sqlite", False)

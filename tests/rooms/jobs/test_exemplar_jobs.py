@@ -28,7 +28,7 @@ from workflow_scripts.settings.corpora import Words
 
 KEY = "sk-canary-04d6e2a9c1"
 POOL = {
-    "corpus": "toy", "encoder": "toy", "list_words": 300, "sentences": 64, "uses": 2,
+    "corpus": "toy", "encoder": "toy", "word_list_size": 300, "sentences": 64, "min_uses_per_word": 2,
     "max_tokens": 32, "listed_share": 0.5,
 }  # fmt: skip
 LLM_POOL = POOL | {
@@ -67,11 +67,11 @@ class Workshop(workshop.Workshop):
 
     def write(self, server, form="text", **pool):
         block = {
-            "base_url": f"{server.url}v1", "model": "deepseek-chat", "answers_as": ["deepseek-chat"], "key_variable": "TOY_KEY",
+            "base_url": f"{server.url}v1", "model": "deepseek-chat", "model_ids": ["deepseek-chat"], "key_variable": "TOY_KEY",
             "temperature": 1.0, "seed": None, "max_completion_tokens": 512, "response_format": form, "tokens_parameter": "max_tokens", "calls": CALLS,
             "price": {"input_usd_per_million": 0.27, "output_usd_per_million": 1.1, "as_of": "2025-02-09"},
         }  # fmt: skip
-        deciding = ("model", "answers_as", "temperature", "seed", "max_completion_tokens", "response_format")
+        deciding = ("model", "model_ids", "temperature", "seed", "max_completion_tokens", "response_format")
         settings = {"pool": LLM_POOL | pool, "llm": {name: block[name] for name in deciding}}
         files = {"words": "words.parquet", "prompt": "prompt.txt", "usage": "usage.parquet"}
         return self._job("write_exemplars", settings, service={"llm": block}, **files)
@@ -105,7 +105,7 @@ def shop(filled, tmp_path):
     return Workshop(tmp_path / "shop")
 
 
-def assert_covers(folder, list_words, share=0.5):
+def assert_covers(folder, word_list_size, share=0.5):
     """O-68, looked at from outside."""
     pool = read_table(folder / "pool.parquet", EXEMPLARS)
     sentences = pool["sentence"].to_pylist()
@@ -113,9 +113,9 @@ def assert_covers(folder, list_words, share=0.5):
     tokenizer = load_tokenizer(folder / "encoder")
     assert max(len(ids) for ids in tokenizer(sentences)["input_ids"]) <= 32
     counts = read_table(folder / "words.parquet", WORD_COUNTS)
-    listed = {*map(spoken, top_words(counts, list_words))} - {""}
+    listed = {*map(spoken, top_words(counts, word_list_size))} - {""}
     used = [spoken(word) for sentence in sentences for word in sentence.split()]
-    assert len(listed) > 0.9 * list_words and all(used.count(word) >= 2 for word in listed)
+    assert len(listed) > 0.9 * word_list_size and all(used.count(word) >= 2 for word in listed)
     assert all(sum(spoken(w) in listed for w in s.split()) >= share * len(s.split()) for s in sentences)
     return pool
 
@@ -180,7 +180,7 @@ def test_a_model_that_is_not_up_to_it_ends_with_its_answer(shop):
 
 
 def test_a_corpus_gives_a_pool_of_its_own_sentences_that_says_so(shop):
-    code, printed = shop.pick(list_words=103)
+    code, printed = shop.pick(word_list_size=103)
     assert code == 0, printed
     pool = assert_covers(shop.folder, 103)
     texts = read_table(shop.folder / "train.parquet", SENTENCES)["sentence"].to_pylist()
@@ -188,8 +188,8 @@ def test_a_corpus_gives_a_pool_of_its_own_sentences_that_says_so(shop):
     assert [*map(str, read_record(shop.folder / "pool.parquet").labels)] == [
         "sentences of the corpus toy stand in for exemplars of a language model"
     ]
-    found = one_line(*shop.pick(list_words=300))
+    found = one_line(*shop.pick(word_list_size=300))
     assert "usable sentences, 64 of 64 sentences use" in found
-    assert found.endswith(". Choose a larger corpus, or reduce list_words.")
-    few = one_line(*shop.pick(list_words=300, max_candidates=64))
-    assert few.endswith(". Increase max_candidates, or reduce list_words.")
+    assert found.endswith(". Choose a larger corpus, or reduce word_list_size.")
+    few = one_line(*shop.pick(word_list_size=300, max_candidates=64))
+    assert few.endswith(". Increase max_candidates, or reduce word_list_size.")

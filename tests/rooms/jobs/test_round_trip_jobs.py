@@ -37,7 +37,13 @@ class Workshop(workshop.Workshop):
         """Settings of a translation and of its requests; no detector knows the language "xx"."""
         engine = {"engine": "libretranslate"}
         how = {"url": server_url, "key_variable": "LIBRE_KEY", "calls": CALLS}
-        base = {"corpus": "toy", "translator": "libre", "max_sentences": None, "source": "en", "via": "xx"}
+        base = {
+            "corpus": "toy",
+            "translator": "libre",
+            "max_sentences": None,
+            "source": "en",
+            "pivot_language": "xx",
+        }
         deciding = {name: value for name, value in LIMITS.items() if name != "refused_share"}
         asked = {"translation": base | translation, "translator": engine, "limits": deciding}
         return asked, {"translator": engine | how | (service or {}), "limits": LIMITS}

@@ -66,7 +66,7 @@ def built(experiment=None, given=None, published=None, **more):
 SD, PAIRED = np.std([70, 73, 72], ddof=1), stats.ttest_rel([71, 73, 75], [70, 73, 72]).pvalue
 ONE_SAMPLE = stats.ttest_1samp([70, 73, 72], 60).pvalue
 OF_SEEDS = [
-    {"method": "frozen_cls", "encoder": "mini", "of_seeds": True},
+    {"method": "frozen_cls", "encoder": "mini", "per_seed": True},
     {"method": ["simcse", "s2sent"], **TRAINED},
 ]
 HAS_SEEDS = VALUES | {BASE: {1: 0.75, 2: 0.74, 3: 0.79}}

@@ -37,7 +37,7 @@ def config(monkeypatch):
         trip = real["corpora"]["wiki_spa"]["round_trip"] | {
             "translator": "libre",
             "source": "en",
-            "via": "es",
+            "pivot_language": "es",
         }
         libre = {
             "engine": "libretranslate",
@@ -46,7 +46,7 @@ def config(monkeypatch):
             "calls": CALLS,
         }
         toy = {
-            "base_url": f"{model}v1", "model": "toy", "answers_as": None, "key_variable": "TOY_KEY", "temperature": None,
+            "base_url": f"{model}v1", "model": "toy", "model_ids": None, "key_variable": "TOY_KEY", "temperature": None,
             "seed": None, "max_completion_tokens": 64, "response_format": "text", "tokens_parameter": "max_tokens", "calls": CALLS, "price": None,
         }  # fmt: skip
         return settings_with(

@@ -27,7 +27,7 @@ def asked(of_api, **limits):
 
 
 def trip(translator, form, most):
-    made = {"corpus": "wiki", "source": "en", "via": "fr", "unchanged": "keep"}
+    made = {"corpus": "wiki", "source": "en", "pivot_language": "fr", "unchanged": "keep"}
     return {
         "round_trip": made | {"translator": translator, "form": form, "max_sentences": most},
         "label": None,
@@ -52,7 +52,7 @@ SECTIONS = {
         name: {"dataset": dataset, "dev_sentences": 0, "max_sentences": None} | more
         for name, dataset, more in (
             ("wiki", "text", {}),
-            ("cut", "text", {"max_sentences": 1000, "also": "least"}),
+            ("cut", "text", {"max_sentences": 1000, "add_sentences_of": "least"}),
             ("held_out", "text", {"dev_sentences": 400}),
             ("vague", "vague", {}),
         )

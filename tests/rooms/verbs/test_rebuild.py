@@ -28,4 +28,4 @@ def test_a_rebuilt_job_uses_stored_answers_and_no_cache(tmp_path, monkeypatch, k
     monkeypatch.setattr("subprocess.run", run)
     rebuild._run(PlannedJob("translate_shard", {}, {}, [], [], call=json.dumps(call)), tmp_path / "again")
     answers = str(tmp_path / "answers/answers.sqlite") if kept else "answers/answers.sqlite"
-    assert told == [{"gpu": 0, "workplace": given | {"cache": None, "answers": answers}}]
+    assert told == [{"gpu": 0, "workplace": given | {"cache": None, "answer_store": answers}}]

@@ -34,12 +34,12 @@ class Rows(NamedTuple):
     """Number of dropped rows by reason, for the report."""
 
 
-def read_text(path: Path, otherwise: str | None = None) -> str:
+def read_text(path: Path, fallback_encoding: str | None = None) -> str:
     """Return the text of a UTF-8 file without a byte order mark, with a line feed at the end of each line.
 
     Args:
         path: The file.
-        otherwise: Encoding of files that are not UTF-8.
+        fallback_encoding: Encoding of files that are not UTF-8.
 
     Raises:
         DataError: with the line that is not UTF-8, or that programs read in different ways because of a carriage return
@@ -50,11 +50,11 @@ def read_text(path: Path, otherwise: str | None = None) -> str:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        if not otherwise:
+        if not fallback_encoding:
             line = content.count(b"\n", 0, error.start) + 1
             problem = f"byte {content[error.start]:#x} is not UTF-8"
             raise DataError(f"{path}:{line}: {problem}. Convert the file to UTF-8.") from error
-        text = _decoded(path, content, otherwise)
+        text = _decoded(path, content, fallback_encoding)
     text = re.sub("\r+\n", "\n", text)
     if found := re.search("\r", text):
         line, feeds, returns = text.count("\n", 0, found.start()) + 1, text.count("\n"), text.count("\r")
@@ -86,7 +86,7 @@ def _decoded(path: Path, content: bytes, encoding: str) -> str:
         if letter := byte.decode("cp1252", "ignore"):
             problem, advice = (
                 f"{problem}, and {letter} in cp1252",
-                "Set otherwise: cp1252, or convert the file to UTF-8",
+                "Set fallback_encoding: cp1252, or convert the file to UTF-8",
             )
         else:
             advice = "Convert the file to UTF-8"

@@ -83,8 +83,8 @@ def _rows(path: Path, options: Delimited) -> Iterator[tuple[str, dict[str, str]]
             raise DataError(f"{path}:{number}: the line contains the names of the columns. {advice}")
         row = dict(zip(header, cells, strict=False))
         texts = {name: row[column] for name, column in options.columns.items()}
-        if options.between:
-            cell = texts["sentence1"].split(options.between)
+        if options.sentence_separator:
+            cell = texts["sentence1"].split(options.sentence_separator)
             if len(cell) != len(SIDES):
                 problem = f"{len(cell)} texts in one cell instead of {len(SIDES)}"
                 raise DataError(f"{path}:{number}: {problem}. Correct the line, or the option between.")
@@ -113,7 +113,9 @@ def _check_quotes(place: str, cells: list[str], width: int, options: Delimited) 
 
 def _lines(path: Path, options: Delimited) -> Iterator[tuple[int, list[str]]]:
     """Yield number and cells of each line, including a header."""
-    text = read_text(path, options.otherwise).translate(str.maketrans("", "", options.remove))
+    text = read_text(path, options.fallback_encoding).translate(
+        str.maketrans("", "", options.remove_characters)
+    )
     lines = split_lines(text)
     if not options.quoted:
         most = len(options.header) - 1 if options.header and options.separator == " " else -1
@@ -194,7 +196,10 @@ def lee(files: Files, _options: Lee) -> Rows:
     Raises:
         DataError: if the ratings are not a square matrix of numbers with a row for every document.
     """
-    documents, file = split_lines(read_text(files["documents"], otherwise="latin-1")), files["ratings"]
+    documents, file = (
+        split_lines(read_text(files["documents"], fallback_encoding="latin-1")),
+        files["ratings"],
+    )
     try:
         ratings = np.loadtxt(file, ndmin=2)
     except ValueError as error:

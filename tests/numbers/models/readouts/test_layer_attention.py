@@ -15,7 +15,7 @@ from workflow_scripts.settings.readouts import LayerAttention
 
 BLOCK = {
     "kind": "layer_attention", "pooling": "attention_cls_avg", "weights": "softmax", "projection": "rrelu",
-    "embeddings": True, "divisor": "layers", "first_state": 0,
+    "embeddings": True, "divisor": "layers", "first_layer": 0,
 }  # fmt: skip
 MASK = torch.tensor([[1, 1, 1, 1], [1, 1, 1, 0]])
 BATCH = TokenBatch(torch.full_like(MASK, 7), MASK)
@@ -185,7 +185,7 @@ def test_the_nine_poolings_of_table_2():
     assert len(fixed) + len(ATTENTIVE) == len(POOLINGS) == 9
     for name, expected in fixed.items():
         torch.testing.assert_close(make(pooling=name).read(hidden, *BATCH[:2]), expected)
-    simcse = make(pooling="avg_first_last", first_state=1).read(hidden, *BATCH[:2])
+    simcse = make(pooling="avg_first_last", first_layer=1).read(hidden, *BATCH[:2])
     torch.testing.assert_close(simcse, (avg[:, 1] + avg[:, -1]) / 2)
     for name, (query_states, key_states) in {
         "attention_cls": (cls, cls),

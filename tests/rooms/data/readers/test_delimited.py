@@ -18,9 +18,12 @@ SST2 = {"header": ["text", "label"], "columns": {"text1": "text", "label": "labe
 SST5 = SST2 | {"header": ["label", "text"], "separator": " "}
 STSB_RELEASE = WITH_SUBSETS | {"header": ["genre", "file", "score", "sentence1", "sentence2"]}
 STSB_RELEASE |= {"columns": WITH_SUBSETS["columns"] | {"subset": "file"}}
-STR = CSV | {"columns": {"sentence1": "Text", "sentence2": "Text", "score": "Score"}, "between": "\n"}
+STR = CSV | {
+    "columns": {"sentence1": "Text", "sentence2": "Text", "score": "Score"},
+    "sentence_separator": "\n",
+}
 LONG = "long " * 40_000
-TREC = SST5 | {"label_until": ":", "remove": "`'", "otherwise": "latin-1"}
+TREC = SST5 | {"label_until": ":", "remove_characters": "`'", "fallback_encoding": "latin-1"}
 QUALITY = {"columns": {"label": "Quality", "text1": "#1 String", "text2": "#2 String"}}
 QUORA = {"columns": {"label": "dup", "text1": "q1", "text2": "q2", "split": "split"}}
 
@@ -165,10 +168,10 @@ PAIRED = TSV + "4.5\tA dog ran.\tA cat sat.\n"
         (TOPICS, TOPIC + ROWS.replace("was hot", "was\rhot"), "all:3: a carriage return without a line feed: the file has 3 or 4"),
         *((SCORED, PAIRED.replace("4.5", text), f"all:2: score '{text}' is not a number") for text in
           ("1_0", "4,5", "1,000.5", "\uff14.\uff15", "\u0664", "1e999", "nan", "N/A", "-inf", "85%", "3/5", "0x1", "4.5.")),
-        (TOPICS | {"otherwise": "latin-1"}, (TOPIC + ROWS).encode().replace(b"hot", b"hot\x92"), "all:3: byte 0x92 .* latin-1, and \u2019 in cp1252. Set otherwise: cp1252"),
-        (TOPICS | {"otherwise": "latin-1"}, (TOPIC + ROWS).encode().replace(b"hot", b"hot\x81"), "all:3: byte 0x81 is a control character in latin-1. Convert"),
-        (TOPICS | {"otherwise": "latin-1"}, (TOPIC + ROWS).encode().replace(b"hot", b"h\xf6t") + "Caf\xe9\tfood\n".encode(), "all:4: line 4 is UTF-8, but other lines are not"),
-        (TOPICS | {"otherwise": "cp1252"}, (TOPIC + ROWS).encode().replace(b"hot", b"hot\x81"), "all: neither UTF-8 nor cp1252"),
+        (TOPICS | {"fallback_encoding": "latin-1"}, (TOPIC + ROWS).encode().replace(b"hot", b"hot\x92"), "all:3: byte 0x92 .* latin-1, and \u2019 in cp1252. Set fallback_encoding: cp1252"),
+        (TOPICS | {"fallback_encoding": "latin-1"}, (TOPIC + ROWS).encode().replace(b"hot", b"hot\x81"), "all:3: byte 0x81 is a control character in latin-1. Convert"),
+        (TOPICS | {"fallback_encoding": "latin-1"}, (TOPIC + ROWS).encode().replace(b"hot", b"h\xf6t") + "Caf\xe9\tfood\n".encode(), "all:4: line 4 is UTF-8, but other lines are not"),
+        (TOPICS | {"fallback_encoding": "cp1252"}, (TOPIC + ROWS).encode().replace(b"hot", b"hot\x81"), "all: neither UTF-8 nor cp1252"),
     ],
 )  # fmt: skip
 def test_what_can_be_read_in_two_ways_is_refused(parsed, options, content, message):
