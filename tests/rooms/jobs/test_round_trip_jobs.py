@@ -133,7 +133,7 @@ def test_a_missing_or_foreign_part_is_noticed(shop):
         shop.translated(shop.settings(server.url), "1-of-2")
         shop.translated(shop.settings(server.url, max_sentences=30), "2-of-2")
     for items in (["1-of-2"], ["1-of-2", "2-of-2"], ["1-of-2", "1-of-2"]):
-        assert "the corpus has 40, or others. Delete the folder" in one_line(*shop.gather(items))
+        assert "do not match the corpus's 40 sentences. Delete the folder" in one_line(*shop.gather(items))
 
 
 def test_two_jobs_at_once_pay_for_every_request_once_and_make_the_same(tmp_path):
