@@ -17,7 +17,7 @@ from workflow_scripts.evaluation import sts
 from workflow_scripts.extraction import postprocess
 from workflow_scripts.extraction.passes import passes
 from workflow_scripts.extraction.representations import EncoderVectors
-from workflow_scripts.extraction.study import JobSettings, Opened, evaluate, plan, texts_of
+from workflow_scripts.extraction.study import JobSettings, ReadyRepresentation, evaluate, plan, texts_of
 from workflow_scripts.extraction.vocabulary import count_documents, read_vocabulary
 from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 
@@ -93,10 +93,12 @@ def measure(timing: Timing) -> Iterator[Measured]:
     vocabulary = read_vocabulary(tokenizer, ["the", "of", "a"], [".", ","])
     text = vectors.tokens(texts_of(task, by_group=False).distinct, 128).filled
     counts = count_documents(text, len(vocabulary.tokens))
-    opened = Opened(vectors, vocabulary, counts, depth=backbone.config.num_hidden_layers)
+    opened = ReadyRepresentation(vectors, vocabulary, counts, depth=backbone.config.num_hidden_layers)
     draw = np.random.default_rng(0).normal(size=(2000, backbone.config.hidden_size)).astype(np.float32)
     learnt = {
-        name: postprocess.fit(grid(["last"], ["avg"], [name]).postprocessings[name], postprocess.Sample(draw))
+        name: postprocess.fit(
+            grid(["last"], ["avg"], [name]).postprocessings[name], postprocess.FittedSample(draw)
+        )
         for name in POSTPROCESSINGS
     }
 

@@ -49,7 +49,7 @@ print_lines(development_caveats(STUDY))
 EXTRACTION, FIGURES = Extraction(STUDY), reporting.Figures(STUDY)
 PAGE, CLAIMS = reporting.Page(STUDY), Claims(STUDY)
 SETTINGS = STUDY.settings  # the checked configuration
-DATASETS = {name: outside.Dataset(STUDY, name) for name in SETTINGS.datasets}
+DATASETS = {name: outside.PlannedDataset(STUDY, name) for name in SETTINGS.datasets}
 
 
 # The object of a job, by its wildcards. Their settings and files are defined in graph/runs.py and graph/encoders.py.

@@ -18,7 +18,7 @@ from workflow_scripts.models.encoding import check_not_collapsed
 from workflow_scripts.models.packed import packs
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.methods import read_method
-from workflow_scripts.settings.readouts import Start
+from workflow_scripts.settings.readouts import StartingPoint
 
 PAGE = ROOT / "docs/encoders.md"
 FAMILIES = ("bert", "distilbert", "llama")
@@ -89,7 +89,7 @@ def planned(place, block):
         Study(settings_with(encoders=encoders, data_root=str(place.parent)), {}, ROOT).encoders["mine"].size
     )
     config = read_method(block, "methods")
-    start = Start(sizes=[size] * (2 if config.starts_from == "pair" else 1))
+    start = StartingPoint(sizes=[size] * (2 if config.starts_from == "pair" else 1))
     return next(map(str, config.misfits(start)), None)
 
 

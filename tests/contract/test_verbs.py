@@ -13,7 +13,7 @@ import pytest
 from tests.planning import ROOT, run
 from tests.verbs import printed
 from workflow_scripts.__main__ import VERBS, ask
-from workflow_scripts.verbs.printing import Answer, Rows, give
+from workflow_scripts.verbs.printing import Answer, PrintedTable, give
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -74,7 +74,10 @@ ROWS = [{"name": "a, with a long tail", "n": 1234, "share": 0.123456}, {"name": 
 
 def test_an_answer_is_a_table_and_a_verdict_or_json_and_an_exit_code(capsys):
     found = Answer(
-        "one found", good=False, parts=[Rows("things", ROWS), Rows("none", []), "a line"], facts={"more": 1}
+        "one found",
+        good=False,
+        parts=[PrintedTable("things", ROWS), PrintedTable("none", []), "a line"],
+        facts={"more": 1},
     )
     assert give(found, as_json=False) == 1
     lines = [line.split("│") for line in capsys.readouterr().out.splitlines()]
@@ -93,11 +96,14 @@ def test_an_answer_is_a_table_and_a_verdict_or_json_and_an_exit_code(capsys):
 
 def test_json_has_plain_keys_and_flat_values(capsys):
     row = {"memory, GB": math.inf, "USD at most": {"a": [1]}, "of": (Path("a"), None), "h": True}
-    give(Answer(parts=[Rows("jobs by rule", [row]), Rows("hidden", [{"a": 1}], shown=())]), as_json=True)
+    give(
+        Answer(parts=[PrintedTable("jobs by rule", [row]), PrintedTable("hidden", [{"a": 1}], shown=())]),
+        as_json=True,
+    )
     plain = {"memory_gb": None, "usd_at_most": '{"a": [1]}', "of": ["a", None], "h": True}
     assert json.loads(capsys.readouterr().out) == [
         {"part": "jobs_by_rule"} | plain,
         {"part": "hidden", "a": 1},
     ]
-    give(Answer(parts=[Rows("hidden", [{"a": 1}], shown=())]), as_json=False)
+    give(Answer(parts=[PrintedTable("hidden", [{"a": 1}], shown=())]), as_json=False)
     assert capsys.readouterr().out == ""

@@ -7,7 +7,7 @@ import pytest
 
 from tests.planning import DEMO, ROOT, merged_config
 from workflow_scripts.graph.checks import read_grids
-from workflow_scripts.graph.reporting import Page, card
+from workflow_scripts.graph.reporting import PlannedPage, card
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.grids import GridBlock
 from workflow_scripts.settings.study import Configuration
@@ -62,5 +62,5 @@ def test_a_card_and_a_page_name_sources_behind_teachers_bases_and_added_sentence
         "wiki_extract",
         "wiki_sentences",
     ]
-    assert "sick_r_all" in Page(study).datasets
+    assert "sick_r_all" in PlannedPage(study).datasets
     assert study.read_corpora == ["wiki1m", "wiki_extract", "wiki_sentences"]

@@ -29,7 +29,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 from tenacity.wait import wait_random_exponential
 
 from workflow_scripts.apis.answer_checks import language_detector, text_fault
-from workflow_scripts.apis.ledger import Ledger, Request, Row, Status
+from workflow_scripts.apis.ledger import ApiRequest, Ledger, Row, Status
 from workflow_scripts.errors import ApiError
 from workflow_scripts.settings.apis import Calls
 
@@ -275,7 +275,7 @@ class Engine:
     client: Client | None = None
     """HTTP client; None for an engine on this machine."""
 
-    def ask(self, requests: Sequence[Request]) -> list[Row]:
+    def ask(self, requests: Sequence[ApiRequest]) -> list[Row]:
         """Send requests, and return a row for each, in order.
 
         Raises:
@@ -289,11 +289,11 @@ class Engine:
                 rows.append(Row(request, error.message, error.status, error.reason))
         return rows
 
-    def answer(self, request: Request) -> Row:
+    def answer(self, request: ApiRequest) -> Row:
         """Send a request, and return its row."""
         raise NotImplementedError
 
-    def request(self, text: str) -> Request:
+    def request(self, text: str) -> ApiRequest:
         """Return the request for a text."""
         raise NotImplementedError
 
@@ -303,7 +303,7 @@ class Engine:
 
     def row(
         self,
-        request: Request,
+        request: ApiRequest,
         answer: str,
         noted: Mapping[str, Any],
         cost_usd: float | None = None,
@@ -325,7 +325,7 @@ class Engine:
         return row._replace(status="rejected" if fault else "usable", reason=fault or "")
 
 
-class Watch:
+class CircuitBreaker:
     """A counter of unusable answers of a job, which stops the job if the engine is broken."""
 
     def __init__(self, place: str, max_unanswered: int) -> None:
@@ -366,10 +366,10 @@ class Watch:
 
 
 def collect_answers(
-    requests: Iterable[Request],
+    requests: Iterable[ApiRequest],
     ledger: Ledger,
     engine: Engine,
-    watch: Watch,
+    watch: CircuitBreaker,
     tell: Callable[[int], None] = lambda count: None,
 ) -> dict[bytes, Row]:
     """Return a row for every request, by key; requests that are not in the ledger, or failed before, are sent.
@@ -406,7 +406,11 @@ def collect_answers(
 
 
 def _ask_all(
-    requests: Sequence[Request], ledger: Ledger, engine: Engine, watch: Watch, tell: Callable[[int], None]
+    requests: Sequence[ApiRequest],
+    ledger: Ledger,
+    engine: Engine,
+    watch: CircuitBreaker,
+    tell: Callable[[int], None],
 ) -> dict[bytes, Row]:
     """Return rows that are not in the ledger, by concurrent calls; no other process queries this engine."""
     answered: dict[bytes, Row] = {}

@@ -64,7 +64,7 @@ _ALLOW = "chmod -R g+rwX"
 _BUSY_SECONDS = 120  # longest wait for another writer's transaction, which takes milliseconds
 
 
-class Request(NamedTuple):
+class ApiRequest(NamedTuple):
     """A request: everything that determines its answer."""
 
     engine: str
@@ -86,7 +86,7 @@ class Request(NamedTuple):
 class Row(NamedTuple):
     """A request with its answer and status."""
 
-    request: Request
+    request: ApiRequest
     answer: str | None
     status: Status
     reason: str = ""
@@ -107,7 +107,7 @@ class Row(NamedTuple):
         return dict(json.loads(self.attributes))
 
 
-_COLUMNS = ", ".join(["key", *Request._fields, *Row._fields[1:], "checksum"])
+_COLUMNS = ", ".join(["key", *ApiRequest._fields, *Row._fields[1:], "checksum"])
 """Columns of the table of requests, in the order of ``_packed``."""
 
 
@@ -123,7 +123,7 @@ def _packed(row: Row) -> tuple[Any, ...]:
 
 def _unpacked(packed: Sequence[Any]) -> Row | None:
     """Return the row in a line of the table; None if its checksum is wrong."""
-    row = Row(Request(*packed[1:7]), *packed[7:13])
+    row = Row(ApiRequest(*packed[1:7]), *packed[7:13])
     try:
         return row if _packed(row) == tuple(packed) else None
     except TypeError:  # damage may have changed even the types of values
@@ -227,7 +227,7 @@ class Ledger(AbstractContextManager["Ledger"]):
 
     # Reading
 
-    def find(self, requests: Sequence[Request]) -> dict[bytes, Row]:
+    def find(self, requests: Sequence[ApiRequest]) -> dict[bytes, Row]:
         """Return the stored rows of requests, by key.
 
         Raises:

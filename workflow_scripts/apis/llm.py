@@ -10,7 +10,7 @@ import pandas as pd
 
 from workflow_scripts.apis.answer_checks import completion_fault
 from workflow_scripts.apis.asking import Client, Engine, NoAnswer, key_from, redacted
-from workflow_scripts.apis.ledger import Ledger, Request, Row
+from workflow_scripts.apis.ledger import ApiRequest, Ledger, Row
 from workflow_scripts.errors import ApiError
 from workflow_scripts.settings.apis import LlmBlock, Price
 
@@ -46,12 +46,12 @@ class Llm(Engine):
         self.calls = block.calls
         self.client: Client = Client(block.calls, place, block.base_url, ledger)
 
-    def request(self, prompt: str) -> Request:
+    def request(self, prompt: str) -> ApiRequest:
         """Return the request for the completion of a prompt."""
         deciding = self._block.model_dump(include={"temperature", "seed", "max_completion_tokens"})
         if self.asks_json:
             deciding["response_format"] = _SCHEMA
-        return Request("openai", self.model, "", "", prompt, json.dumps(deciding, sort_keys=True))
+        return ApiRequest("openai", self.model, "", "", prompt, json.dumps(deciding, sort_keys=True))
 
     def fault(self, row: Row) -> str | None:
         """Return the fault of a completion as a whole; None if it is usable."""
@@ -59,7 +59,7 @@ class Llm(Engine):
         finish_reason = str(row.noted.get("finish_reason", "unknown"))
         return completion_fault(row.answer or "", finish_reason, self._sentences)
 
-    def answer(self, request: Request) -> Row:
+    def answer(self, request: ApiRequest) -> Row:
         """Return the row of a request with the completion of its prompt."""
         block, complete = self._block, self._call(request)
         text, noted, fault = self.client.call(lambda: _read(complete()))
@@ -69,7 +69,7 @@ class Llm(Engine):
         cost = _cost(noted["prompt_tokens"], noted["completion_tokens"], block.price)
         return self.row(request, text, noted | {"endpoint": block.base_url}, cost, fault)
 
-    def _call(self, request: Request) -> Callable[[], Any]:
+    def _call(self, request: ApiRequest) -> Callable[[], Any]:
         """Return a function that calls the server and returns the SDK's raw response."""
         from openai import OpenAI, omit  # takes a second
 

@@ -22,15 +22,15 @@ import httpx2
 from workflow_scripts.apis.answer_checks import error_text, repaired, repeated, translation_fault
 from workflow_scripts.apis.asking import (
     REPEATED,
+    CircuitBreaker,
     Client,
     Engine,
     NoAnswer,
-    Watch,
     collect_answers,
     key_from,
     redacted,
 )
-from workflow_scripts.apis.ledger import Ledger, Request, Row
+from workflow_scripts.apis.ledger import ApiRequest, Ledger, Row
 from workflow_scripts.errors import ApiError
 from workflow_scripts.progress import progress
 from workflow_scripts.settings.apis import (
@@ -70,10 +70,10 @@ class Translator(Engine):
         self.direction = direction
         self.place = direction.place
 
-    def request(self, text: str) -> Request:
+    def request(self, text: str) -> ApiRequest:
         """Return the request for the translation of a text."""
         _, source, target = self.direction
-        return Request(self.name, self.model, source, target, text)
+        return ApiRequest(self.name, self.model, source, target, text)
 
     def fault(self, row: Row) -> str | None:
         """Return the fault of a translation; None if it is usable."""
@@ -150,7 +150,7 @@ class Apertium(Translator):
         # Files of one version of a package may differ, so the hash identifies the data.
         self.model = hashlib.sha256(mode.encode() + rules).hexdigest()[:16]
 
-    def ask(self, requests: Sequence[Request]) -> list[Row]:
+    def ask(self, requests: Sequence[ApiRequest]) -> list[Row]:
         """Return translations with normalised white space: a dropped pronoun leaves a space before its verb."""
         lines = (" ".join(request.text.replace("\0", " ").split()) for request in requests)
         texts = self._run("".join(f"{_MARKS.sub(_ESCAPE, line)}{_END}\0" for line in lines)).split("\0")
@@ -238,7 +238,7 @@ class _Web(Translator):
         self.client: Client = Client(calls, direction.place, url, ledger)
         deep_translator.google.requests = deep_translator.libre.requests = _REQUESTS
 
-    def answer(self, request: Request) -> Row:
+    def answer(self, request: ApiRequest) -> Row:
         """Return the row of a request with the translation of its text."""
         return self.row(request, self.client.call(partial(self._translated, request.text)), self.noted)
 
@@ -345,7 +345,7 @@ def translate_all(
     """
     requests = [None if text is None else translator.request(text) for text in sentences]
     distinct = {request.key: request for request in requests if request is not None}
-    watch = Watch(translator.place, max_unanswered)
+    watch = CircuitBreaker(translator.place, max_unanswered)
     with progress(len(distinct), " to ".join(translator.direction[1:]), "sentence") as bar:
         rows = collect_answers(distinct.values(), ledger, translator, watch, bar.update)
     usable = [row for row in rows.values() if row.status == "usable"]

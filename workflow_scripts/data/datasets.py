@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from workflow_scripts.columns import DROPPED, FORMS
-from workflow_scripts.data.readers import Rows
+from workflow_scripts.data.readers import SourceRows
 from workflow_scripts.data.sources import (
     SourcePlan,
     accepted,
@@ -45,7 +45,7 @@ _MAY_BE_NULL = ("text2", "negative", "subset", "split")
 
 def load_planned(
     name: str, dataset: Dataset, data_root: Path | None, plan: SourcePlan
-) -> tuple[Rows, dict[str, Input], str | None]:
+) -> tuple[SourceRows, dict[str, Input], str | None]:
     """Return the rows of a dataset from its planned source, or the reason why an optional one is a gap.
 
     Args:
@@ -77,12 +77,12 @@ def load_planned(
         wanted = ", or ".join(map(expected, dataset.sources))
         gap = f"{name}: {'Hub not reached' if plan.kind == 'unreachable' else 'not found'}; expected {wanted}"
         print(f"Gap: {error}\nGap: {gap}")  # noqa: T201
-        return Rows(FORMS[dataset.form].empty_table()), {}, gap
+        return SourceRows(FORMS[dataset.form].empty_table()), {}, gap
     check_planned(f"datasets.{name}", plan, origin.values())
     return rows, origin, None
 
 
-def load(name: str, dataset: Dataset, data_root: Path | None) -> tuple[Rows, dict[str, Input]]:
+def load(name: str, dataset: Dataset, data_root: Path | None) -> tuple[SourceRows, dict[str, Input]]:
     """Return the rows of a dataset from its first available source, checked against its contract.
 
     Returns:
@@ -94,7 +94,7 @@ def load(name: str, dataset: Dataset, data_root: Path | None) -> tuple[Rows, dic
         DataError: if bytes or rows contradict the configuration.
     """
 
-    def read(source: FileSource | HubSource) -> tuple[Rows, dict[str, Input]]:
+    def read(source: FileSource | HubSource) -> tuple[SourceRows, dict[str, Input]]:
         if isinstance(source, HubSource):
             return _from_hub(source, dataset.form)
         return _from_files(source, data_root)
@@ -103,10 +103,10 @@ def load(name: str, dataset: Dataset, data_root: Path | None) -> tuple[Rows, dic
     rows, origin = first_available(f"datasets.{name}", dataset.sources, read, remedy)
     table, incomplete = _complete(rows.table)
     check_contract(name, dataset, table, incomplete)
-    return Rows(table, rows.dropped + incomplete), origin
+    return SourceRows(table, rows.dropped + incomplete), origin
 
 
-def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[str, Input]]:
+def _from_files(source: FileSource, data_root: Path | None) -> tuple[SourceRows, dict[str, Input]]:
     root = source_folder(source, data_root, "dataset", [file.path for file in source.files.values()])
     files = {role: root / file.path for role, file in source.files.items()}
     for role, path in files.items():
@@ -134,7 +134,7 @@ def _from_files(source: FileSource, data_root: Path | None) -> tuple[Rows, dict[
         raise DataError(f"{names}: not in the format of reader {source.reader}: {first}. {advice}") from error
 
 
-def _from_hub(source: HubSource, form: str) -> tuple[Rows, dict[str, Input]]:
+def _from_hub(source: HubSource, form: str) -> tuple[SourceRows, dict[str, Input]]:
     """Return the rows of a repository at a commit, downloaded and read by the rules in the repository's card."""
     from datasets import load_dataset  # slow to import, and needed only for this kind of source
 
@@ -148,7 +148,7 @@ def _from_hub(source: HubSource, form: str) -> tuple[Rows, dict[str, Input]]:
         ) from error
     tables = [_in_form(part.with_format("arrow")[:], source, split, form) for split, part in parts.items()]
     rows = pa.concat_tables(tables)
-    return Rows(rows), {"hub": Input(path=where, sha256=_content_hash(rows))}
+    return SourceRows(rows), {"hub": Input(path=where, sha256=_content_hash(rows))}
 
 
 def _complete(table: pa.Table) -> tuple[pa.Table, Counter[str]]:

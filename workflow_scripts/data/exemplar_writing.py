@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from workflow_scripts.apis.answer_checks import is_in, items_in, likely_language, sentence_fault
-from workflow_scripts.apis.asking import IN_A_ROW, Watch, collect_answers, redacted
+from workflow_scripts.apis.asking import IN_A_ROW, CircuitBreaker, collect_answers, redacted
 from workflow_scripts.apis.ledger import Ledger, Row
 from workflow_scripts.apis.llm import Llm, usage_by_model
 from workflow_scripts.columns import DROPPED, USAGE, WORD_COUNTS
@@ -91,7 +91,7 @@ def write_pool(
     """
     candidates: list[Candidate] = []
     calls: list[Row] = []
-    watch = Watch(llm.place, pool.max_calls)
+    watch = CircuitBreaker(llm.place, pool.max_calls)
     waiting = prompts(template, words, pool, place)
     if llm.asks_json:
         _choose_form(llm, ledger, next(prompts(template, words, pool, place)))
@@ -122,7 +122,7 @@ def write_pool(
 def _choose_form(llm: Llm, ledger: Ledger, prompt: str) -> None:
     """Send the first prompt, and switch to text answers if the server refuses JSON by a schema."""
     request = llm.request(prompt)
-    first = collect_answers([request], ledger, llm, Watch(llm.place, 1))[request.key]
+    first = collect_answers([request], ledger, llm, CircuitBreaker(llm.place, 1))[request.key]
     llm.asks_json = first.status != "refused"
 
 

@@ -25,7 +25,7 @@ from workflow_scripts.evaluation.recording import context_projections, recorded_
 from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.suites import Attention as Config
-from workflow_scripts.settings.suites import Energy, Maps
+from workflow_scripts.settings.suites import StoredMaps, Energy
 
 
 def cls_energy(
@@ -79,7 +79,7 @@ def energy(context_BTD: Tensor, mask_BT: Tensor) -> Tensor:
 
 
 def attention_maps(
-    models: Sequence[PreTrainedModel], tokenizer: PreTrainedTokenizerBase, config: Maps
+    models: Sequence[PreTrainedModel], tokenizer: PreTrainedTokenizerBase, config: StoredMaps
 ) -> pa.Table:
     """Return the attention weights of every head, with the columns of ``columns.ATTENTION``.
 

@@ -23,7 +23,7 @@ import pyarrow as pa
 from workflow_scripts.arrays import Floats, Vectors
 from workflow_scripts.data.tables import texts_of
 from workflow_scripts.evaluation.base import Score, Task, not_scored
-from workflow_scripts.settings.suites import Measure, Positives, Sample
+from workflow_scripts.settings.suites import Measure, Positives, SentenceSample
 
 _BLOCK_ROWS = 512
 """Rows of the distance matrix in memory at a time: 80 MB for 20,000 sentences."""
@@ -56,7 +56,7 @@ def _pairs(task: str, table: pa.Table, positives: Positives) -> Task:
     return Task([table[side].to_pylist() for side in ("sentence1", "sentence2")], score)
 
 
-def _sample(task: str, table: pa.Table, sample: Sample) -> Task:
+def _sample(task: str, table: pa.Table, sample: SentenceSample) -> Task:
     suitable = (text for text in dict.fromkeys(texts_of(table)) if len(text) >= sample.min_characters)
     texts = list(islice(suitable, sample.max_sentences))
     if len(texts) < 2:

@@ -12,7 +12,7 @@ affects neither cosine similarity nor k-means; with means, all combinations have
 from collections.abc import Iterable, Iterator
 
 from workflow_scripts.errors import ConfigError, Finding
-from workflow_scripts.settings.extraction import EncoderRepresentation, JobSettings, Masks
+from workflow_scripts.settings.extraction import EncoderRepresentation, JobSettings, MaskAverage
 
 STATIC = -1
 """The paper's number for the table of input embeddings."""
@@ -69,6 +69,6 @@ def layer_findings(settings: JobSettings, depth: int | None) -> Iterator[Finding
                 except ConfigError as error:
                     yield Finding("layers", str(error))
         for name in block.weightings:
-            if isinstance(settings.weightings[name], Masks) and not has_masks:
+            if isinstance(settings.weightings[name], MaskAverage) and not has_masks:
                 found = "the representation's template has no mask"
                 yield Finding("weightings", found, f"Remove {name} from this block.")

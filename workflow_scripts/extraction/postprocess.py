@@ -31,7 +31,7 @@ _NO_VARIANCE = 1e-10
 """Fraction of the largest eigenvalue below which a direction has no variance: float32 noise squared."""
 
 
-class Sample:
+class FittedSample:
     """Vectors for fits and transformations, with cached values that several post-processings need.
 
     Args:
@@ -63,7 +63,7 @@ class Sample:
         return np.maximum(variances[::-1], 0), directions[:, ::-1]
 
 
-def fit(settings: Postprocessing, sample: Sample) -> Fit:
+def fit(settings: Postprocessing, sample: FittedSample) -> Fit:
     """Return a post-processing fitted to vectors."""
     if isinstance(settings, Plain):
         return {}
@@ -80,7 +80,7 @@ def fit(settings: Postprocessing, sample: Sample) -> Fit:
     return _fit_of(mean_D=sample.mean, whitening_DK=scaled_DK)
 
 
-def apply(settings: Postprocessing, fitted: Fit, sample: Sample) -> Vectors:
+def apply(settings: Postprocessing, fitted: Fit, sample: FittedSample) -> Vectors:
     """Return the distinct vectors, transformed by a fit to these or others; whitening may return fewer columns."""
     vectors_UD = sample.vectors_UD
     if settings.kind == "none":

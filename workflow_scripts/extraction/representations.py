@@ -44,7 +44,7 @@ class Key(NamedTuple):
     weighting: str
 
 
-class Made(NamedTuple):
+class SentenceVectors(NamedTuple):
     """The sentence vectors of one key, and a note on exceptions (empty for none)."""
 
     key: Key
@@ -105,7 +105,7 @@ class EncoderVectors:
 
     def make(
         self, text: TokenisedText, weights: Mapping[str, Weights], keys: Sequence[Key]
-    ) -> Iterator[Made]:
+    ) -> Iterator[SentenceVectors]:
         """Yield the vectors of every key, from one pass over ``text``."""
         pairs = dict.fromkeys((key.layers, key.weighting) for key in keys if key.mixing_weight != 1)
         flat = {name: weight.weights_F for name, weight in weights.items()}
@@ -122,7 +122,7 @@ class EncoderVectors:
                 vectors_UD = average_UD
                 notes.append(_unseen_note(text, seen_V))
             assert vectors_UD is not None
-            yield Made(key, vectors_UD, "; ".join(filter(None, notes)))
+            yield SentenceVectors(key, vectors_UD, "; ".join(filter(None, notes)))
 
     def _static_tables(self, keys: Iterable[Key]) -> dict[str, tuple[Vectors, NDArray[np.bool_]]]:
         """Return the mean of the tables (V, D) for each combination of layers, and a mask of tokens with averages."""
@@ -172,12 +172,12 @@ class TableVectors:
 
     def make(
         self, text: TokenisedText, weights: Mapping[str, Weights], keys: Sequence[Key]
-    ) -> Iterator[Made]:
+    ) -> Iterator[SentenceVectors]:
         """Yield the vectors of every key, from the table of its draw."""
         for key in keys:
             weight = weights[key.weighting]
             vectors_UD = static_vectors(text, weight.weights_F, self._tables[key.draw])
-            yield Made(key, vectors_UD, _fallback_note(weight))
+            yield SentenceVectors(key, vectors_UD, _fallback_note(weight))
 
 
 def random_tables(representation: RandomRepresentation, vocabulary: int) -> list[Vectors]:

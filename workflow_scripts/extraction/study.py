@@ -30,11 +30,11 @@ from workflow_scripts.evaluation.base import Evaluator, Score, Task, gap, scored
 from workflow_scripts.evaluation.geometry import isoscore
 from workflow_scripts.extraction import postprocess
 from workflow_scripts.extraction.layers import every_layer, layer_findings
-from workflow_scripts.extraction.postprocess import Fit, Sample
+from workflow_scripts.extraction.postprocess import Fit, FittedSample
 from workflow_scripts.extraction.representations import (
     EncoderVectors,
     Key,
-    Made,
+    SentenceVectors,
     TableVectors,
     Tokens,
     random_tables,
@@ -61,7 +61,7 @@ from workflow_scripts.settings.extraction import (
     JobSettings,
     RandomRepresentation,
     Weighting,
-    Wikitext,
+    WikitextAverages,
     WordRepresentation,
 )
 from workflow_scripts.settings.names import Template
@@ -98,7 +98,7 @@ class Texts(NamedTuple):
         return np.concatenate(self.columns)
 
 
-class Opened(NamedTuple):
+class ReadyRepresentation(NamedTuple):
     """A representation that is ready to compute vectors."""
 
     vectors: EncoderVectors | TableVectors
@@ -116,7 +116,7 @@ class Opened(NamedTuple):
         return ids
 
 
-def open_representation(settings: JobSettings, job: Job) -> Opened | None:
+def open_representation(settings: JobSettings, job: Job) -> ReadyRepresentation | None:
     """Return a loaded representation; None if its word vectors are missing.
 
     Args:
@@ -134,7 +134,7 @@ def open_representation(settings: JobSettings, job: Job) -> Opened | None:
     if isinstance(representation, RandomRepresentation):
         tables = random_tables(representation, len(vocabulary.tokens))
         vectors = TableVectors(partial(tokenise, tokenizer), tables)
-        return Opened(vectors, vocabulary, counts, 0, marks_of(tokenizer, PLAIN))
+        return ReadyRepresentation(vectors, vocabulary, counts, 0, marks_of(tokenizer, PLAIN))
     check_large(folder)
     backbone = load_backbone(folder).to(granted_device(job.operational["gpu"]))  # type: ignore[arg-type]
     averages = next((read_table(path, TOKEN_AVERAGES) for path in job.inputs("averages")), None)
@@ -143,7 +143,7 @@ def open_representation(settings: JobSettings, job: Job) -> Opened | None:
         backbone, tokenizer, settings.template, averages, representation.precision, removed
     )
     marks = marks_of(tokenizer, settings.template or PLAIN)
-    return Opened(encoded, vocabulary, counts, backbone.config.num_hidden_layers, marks)
+    return ReadyRepresentation(encoded, vocabulary, counts, backbone.config.num_hidden_layers, marks)
 
 
 def marks_of(tokenizer: PreTrainedTokenizerBase, template: Template) -> Marks:
@@ -152,7 +152,7 @@ def marks_of(tokenizer: PreTrainedTokenizerBase, template: Template) -> Marks:
     return {mark: (before.count(mark), after.count(mark)) for mark in tokenizer.all_special_ids}
 
 
-def _open_words(job: Job, biases: Mapping[str, list[str]]) -> Opened | None:
+def _open_words(job: Job, biases: Mapping[str, list[str]]) -> ReadyRepresentation | None:
     table = read_table(job.input("words"), WORD_VECTORS)
     if not len(table):
         return None
@@ -161,7 +161,7 @@ def _open_words(job: Job, biases: Mapping[str, list[str]]) -> Opened | None:
     with_unknown = np.concatenate([np.zeros((1, vectors_VD.shape[1]), np.float32), vectors_VD])
     vocabulary = word_vocabulary(words, **biases)
     vectors = TableVectors(partial(split_into_words, words), [with_unknown])
-    return Opened(vectors, vocabulary, _counts(job, vocabulary), depth=0)
+    return ReadyRepresentation(vectors, vocabulary, _counts(job, vocabulary), depth=0)
 
 
 def _counts(job: Job, vocabulary: Vocabulary) -> Counts | None:
@@ -200,7 +200,7 @@ def texts_of(task: Task, *, by_group: bool) -> Texts:
 
 
 def token_weights(
-    settings: Iterable[tuple[str, Weighting]], tokens: Tokens, texts: Texts, opened: Opened
+    settings: Iterable[tuple[str, Weighting]], tokens: Tokens, texts: Texts, opened: ReadyRepresentation
 ) -> dict[str, Weights]:
     """Return the weights of every token under every weighting."""
     size = len(opened.vocabulary.tokens)
@@ -231,8 +231,8 @@ def _once(texts: Sequence[str], numbers_U: Integers) -> Integers:
 
 
 def sentence_vectors(
-    settings: JobSettings, cells: Cells, texts: Texts, max_tokens: int, opened: Opened
-) -> Iterator[Made]:
+    settings: JobSettings, cells: Cells, texts: Texts, max_tokens: int, opened: ReadyRepresentation
+) -> Iterator[SentenceVectors]:
     """Yield the vectors of a task's distinct texts for every key, from one forward pass.
 
     Raises:
@@ -249,7 +249,7 @@ def sentence_vectors(
 
 
 def evaluate(
-    settings: JobSettings, cells: Cells, task: Task, max_tokens: int, opened: Opened, fits: Fits
+    settings: JobSettings, cells: Cells, task: Task, max_tokens: int, opened: ReadyRepresentation, fits: Fits
 ) -> Iterator[Scored]:
     """Yield all scores of every key and post-processing on one task."""
     if not task.columns:
@@ -259,7 +259,7 @@ def evaluate(
     by_group = any(isinstance(weighting, Idf) and weighting.documents == "subset" for weighting in weightings)
     texts = texts_of(task, by_group=by_group)
     for made in sentence_vectors(settings, cells, texts, max_tokens, opened):
-        sample = Sample(made.vectors_UD, texts.occurrences_N)
+        sample = FittedSample(made.vectors_UD, texts.occurrences_N)
         for name in cells[made.key]:
             post = settings.postprocessings[name]
             fitted = fits[made.key, name] if post.fit == "wikitext" else postprocess.fit(post, sample)
@@ -275,7 +275,7 @@ def learn(
     measured: Cells,
     wikitext: tuple[str, Sequence[str]],
     max_tokens: int,
-    opened: Opened,
+    opened: ReadyRepresentation,
 ) -> tuple[list[Fitted], list[Scored]]:
     """Return fits of the post-processings in ``cells`` to Wikitext's vectors, for tasks, and IsoScores.
 
@@ -294,7 +294,7 @@ def learn(
     dataset, sentences = wikitext
     texts = texts_of(Task([sentences], list), by_group=False)
     for made in sentence_vectors(settings, cells, texts, max_tokens, opened):
-        sample = Sample(made.vectors_UD)
+        sample = FittedSample(made.vectors_UD)
         for name in cells[made.key]:
             post = settings.postprocessings[name]
             fitted = postprocess.fit(post, sample)
@@ -362,7 +362,7 @@ def fit_wikitext(job: Job) -> None:
     representation = job.wildcards["representation"]
     settings = JobSettings.parse(job.settings["learnt"], "extraction")
     measured = JobSettings.parse(job.settings["isotropy"], "extraction")
-    wikitext = Wikitext.parse(job.settings["wikitext"], "extraction.wikitext")
+    wikitext = WikitextAverages.parse(job.settings["wikitext"], "extraction.wikitext")
     opened = open_representation(settings, job)
     if opened is None:
         fits, scores = list[Fitted](), absent(wikitext.dataset)

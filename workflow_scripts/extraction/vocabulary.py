@@ -18,7 +18,7 @@ from workflow_scripts.models.backbone import load_tokenizer
 from workflow_scripts.models.tokens import TokenisedText, tokenise
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.settings.extraction import Wikitext
+from workflow_scripts.settings.extraction import WikitextAverages
 
 _WORD_BEGINS = "\N{LATIN CAPITAL LETTER G WITH DOT ABOVE}"
 
@@ -137,7 +137,7 @@ def counts_table(counts: Counts, tokens: Sequence[str]) -> pa.Table:
 
 def count_tokens(job: Job) -> None:
     """Write the number of Wikitext's sentences that contain each token or known word (rule count_tokens)."""
-    settings = Wikitext.parse(job.settings["wikitext"], "extraction.wikitext")
+    settings = WikitextAverages.parse(job.settings["wikitext"], "extraction.wikitext")
     table = job.read("sentences", SENTENCES).slice(0, settings.max_sentences)
     sentences = list(dict.fromkeys(table["sentence"].to_pylist()))
     labels = [settings.label]

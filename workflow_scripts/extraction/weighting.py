@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from workflow_scripts.arrays import Floats, Integers
 from workflow_scripts.extraction.vocabulary import Counts, Vocabulary
 from workflow_scripts.models.tokens import TokenisedText
-from workflow_scripts.settings.extraction import Idf, Masks, Unbiased, Weighting
+from workflow_scripts.settings.extraction import Idf, MaskAverage, Unbiased, Weighting
 
 
 def idf(counts: Counts, settings: Idf) -> Floats:
@@ -66,7 +66,7 @@ def weight_tables(
         assert counted and all(counts is not None for counts in counted)
         return np.stack([idf(counts, settings) for counts in counted if counts is not None])
     mask = [] if vocabulary.mask is None else [vocabulary.mask]
-    if isinstance(settings, Masks):
+    if isinstance(settings, MaskAverage):
         return (1 - vocabulary.without(mask))[None]
     if isinstance(settings, Unbiased):
         dropped = [number for kind in settings.drop for number in vocabulary.biased[kind]]
@@ -119,7 +119,9 @@ def weigh(
     table_F = np.repeat(np.zeros_like(groups) if len(tables_GV) == 1 else groups, lengths)
     weights_F = tables_GV[table_F, text.ids]
     if not isinstance(settings, Idf):
-        weights_F = np.where(marks_in_texts(text, marks or {}), not isinstance(settings, Masks), weights_F)
+        weights_F = np.where(
+            marks_in_texts(text, marks or {}), not isinstance(settings, MaskAverage), weights_F
+        )
     sums = np.add.reduceat(weights_F, starts) if len(starts) else np.empty(0)
     empty = sums <= 0
     weights_F = np.where(np.repeat(empty, lengths), 1.0, weights_F)

@@ -35,7 +35,7 @@ _PACKAGE = "workflow_scripts.figures"
 ConfigT = TypeVar("ConfigT", bound=Settings)
 
 
-class Request(NamedTuple, Generic[ConfigT]):
+class FigureRequest(NamedTuple, Generic[ConfigT]):
     """Settings and inputs that a job passes to a figure."""
 
     config: ConfigT
@@ -63,7 +63,7 @@ class Declaration(NamedTuple):
     ``extraction.figures``, where their declaration is the ``kind``.
     """
 
-    draw: Callable[[Request[Any]], Drawn]
+    draw: Callable[[FigureRequest[Any]], Drawn]
     """Read the inputs, compute the points and draw them.
 
     Raises ``ConfigError`` if the settings do not fit the data.
@@ -80,7 +80,7 @@ class Declaration(NamedTuple):
     settings: type[Settings] = Settings
     """Class of the settings. A field ``task`` excludes suites without that task; a field ``runs`` lists the runs."""
     of_run: Callable[[Any], bool] = lambda _: True
-    """Whether it reads a run (``graph.study.Run``)."""
+    """Whether it reads a run (``graph.runs.PlannedRun``)."""
 
     @property
     def name(self) -> str:

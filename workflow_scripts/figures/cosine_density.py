@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from workflow_scripts.columns import SIMILARITIES
 from workflow_scripts.errors import ConfigError
-from workflow_scripts.figures.base import Declaration, Drawn, Request, frame, panel_size, side_by_side
+from workflow_scripts.figures.base import Declaration, Drawn, FigureRequest, frame, panel_size, side_by_side
 from workflow_scripts.reporting.records import RunTable, run_tables
 from workflow_scripts.settings.figures import CosineDensity
 
@@ -39,7 +39,7 @@ _VISIBLE = 0.005  # share of the highest density; lower parts are not drawn
     reads={"similarities": "<results>/scores/sts/{suite}/{run}/seed{seed}.pairs.parquet"},
     settings=CosineDensity,
 )
-def cosine_density(request: Request[CosineDensity]) -> Drawn:
+def cosine_density(request: FigureRequest[CosineDensity]) -> Drawn:
     """Draw a panel per run with a line for each group, all on one scale, seeds pooled.
 
     The points are densities of the cosines of pairs with a judgement above ``lower`` and up to ``upper``. ``pairs`` is

@@ -20,7 +20,7 @@ from workflow_scripts.figures.base import (
     Declaration,
     Drawn,
     Figure,
-    Request,
+    FigureRequest,
     frame,
     log_scale,
     new_figure,
@@ -61,7 +61,7 @@ HOW_DRAWN = (
     settings=LearningCurves,
     of_run=lambda run: run.corpus is not None,
 )
-def learning_curves(request: Request[LearningCurves]) -> Drawn:
+def learning_curves(request: FigureRequest[LearningCurves]) -> Drawn:
     """Draw training losses above and development scores below, a line per run.
 
     The points are values of two metrics: ``loss``, the mean of a block of steps at its middle, and ``dev_score``.
@@ -121,7 +121,7 @@ _ONE_SEED = "A line is one seed: where a threshold begins is drawn at random, so
     reads={"metrics": "<results>/runs/{run}/seed{seed}/metrics.parquet"},
     of_run=lambda run: run.method.module == "three_r",
 )
-def threshold_path(request: Request[Settings]) -> Drawn:
+def threshold_path(request: FigureRequest[Settings]) -> Drawn:
     """Draw threshold c and the dimensions below it, a row of panels for each run, a line for each seed."""
     import seaborn
 
@@ -165,7 +165,7 @@ def paths(metrics: Iterable[RunTable]) -> pd.DataFrame:
     },
     settings=WordFrequencies,
 )
-def word_frequencies(request: Request[WordFrequencies]) -> Drawn:
+def word_frequencies(request: FigureRequest[WordFrequencies]) -> Drawn:
     """Draw counts above and rates of change below, as lines for the corpus and points for the paper."""
     points = with_printed(request)
     figure, ((above,), (below,)) = new_figure(3.8, 2, sharex=True)
@@ -179,7 +179,7 @@ def word_frequencies(request: Request[WordFrequencies]) -> Drawn:
     return Drawn(points, figure)
 
 
-def with_printed(request: Request[WordFrequencies]) -> pd.DataFrame:
+def with_printed(request: FigureRequest[WordFrequencies]) -> pd.DataFrame:
     """The most frequent words from rank 1, joined with the paper's legible values of the same ranks.
 
     Raises:

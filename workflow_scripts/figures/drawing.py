@@ -27,7 +27,7 @@ from workflow_scripts.figures.base import (
     WIDE_INCHES,
     Declaration,
     Figure,
-    Request,
+    FigureRequest,
 )
 from workflow_scripts.provenance.artefacts import read_record, writing_model_folder
 from workflow_scripts.provenance.job import Job
@@ -173,7 +173,7 @@ def _svg(figure: Figure, name: str, title: str, description: str) -> str:
     return f"{start}{opening}\n {spoken}{rest}"
 
 
-class Drawing(NamedTuple):
+class DrawnFigure(NamedTuple):
     """One figure as a job writes it."""
 
     pictures: dict[str, str]
@@ -211,14 +211,14 @@ def with_names(text: str, names: Mapping[str, str]) -> str:
     return text
 
 
-def _draw(job: Job, name: str) -> Drawing:
+def _draw(job: Job, name: str) -> DrawnFigure:
     """Draw one figure, wide and narrow."""
     told = job.settings["figures"][name]
     module = importlib.import_module(f"workflow_scripts.figures.{told['module']}")
     figure: Declaration = getattr(module, told["kind"])
     config = figure.settings.parse(told["config"], name)
     inputs = {role: job.inputs(f"{name}.{role}") for role in figure.reads}
-    request = Request(config, inputs, told["names"])
+    request = FigureRequest(config, inputs, told["names"])
     records = (read_record(path) for paths in inputs.values() for path in paths)
     labels = split_labels(label for record in records if record for label in record.labels)
     braces = config.model_dump() | {"title": told["title"]}
@@ -242,4 +242,4 @@ def _draw(job: Job, name: str) -> Drawing:
         "labels": [*labels.substitutions, *labels.gaps],
     }
     table = pa.Table.from_pandas(points, preserve_index=False).replace_schema_metadata()
-    return Drawing(pictures, table, said)
+    return DrawnFigure(pictures, table, said)

@@ -12,14 +12,14 @@ from workflow_scripts.figures.base import (
     INK,
     Declaration,
     Drawn,
-    Request,
+    FigureRequest,
     frame,
     log_scale,
     new_figure,
     panel_size,
     side_by_side,
 )
-from workflow_scripts.reporting.cells import Row, Values
+from workflow_scripts.reporting.cells import CellValues, Row
 from workflow_scripts.reporting.extraction import NOT_ASKED, STATIC, Scores, Variant, build, variants_of
 from workflow_scripts.settings.extraction import (
     LayerLines,
@@ -51,14 +51,14 @@ def _points(rows: Sequence[Row]) -> pd.DataFrame:
     )  # fmt: skip
 
 
-def _point(place: Row, values: Values, averaged: Collection[float]) -> list[Row]:
+def _point(place: Row, values: CellValues, averaged: Collection[float]) -> list[Row]:
     """The row of a point, or of its gap; no row for a score that no block of the study asks for."""
     if averaged:
         return [place | {"y": fmean(averaged), "tasks": len(values.by_task)}]
     return [] if NOT_ASKED in values.notes else [place | {"note": "; ".join(values.notes)}]
 
 
-def _read(request: Request[Any]) -> tuple[Names, Scores]:
+def _read(request: FigureRequest[Any]) -> tuple[Names, Scores]:
     """The definitions of the names in a figure's settings, and the scores that it reads."""
     names = Names.parse(dict(request.names), "extraction")
     return names, Scores.read(request.inputs["scores"], names)
@@ -86,7 +86,7 @@ def _gaps(parts: pd.Series, notes: pd.Series) -> str:
     reads=_SCORES,
     settings=LayerLines,
 )
-def layer_lines(request: Request[LayerLines]) -> Drawn:
+def layer_lines(request: FigureRequest[LayerLines]) -> Drawn:
     """Draw a row of panels for each measure, and a line over layers for each series."""
     import seaborn
 
@@ -151,7 +151,7 @@ _HOW_DRAWN = "Each map has a scale of its own; the cross is at its best value."
     reads=_SCORES,
     settings=MixingMap,
 )
-def mixing_map(request: Request[MixingMap]) -> Drawn:
+def mixing_map(request: FigureRequest[MixingMap]) -> Drawn:
     """Draw maps, three next to each other, with layers on the horizontal and shares on the vertical axis."""
     import seaborn
 
@@ -217,7 +217,7 @@ def _panels(config: MixingMap, scores: Scores, name: str, measure: Measure) -> d
     reads=_SCORES,
     settings=VariantScatter,
 )
-def variant_scatter(request: Request[VariantScatter]) -> Drawn:
+def variant_scatter(request: FigureRequest[VariantScatter]) -> Drawn:
     """Plot one measure over another; the points are cells of a table, so claims can refer to them."""
     import seaborn
 

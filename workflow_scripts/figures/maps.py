@@ -29,7 +29,7 @@ from workflow_scripts.figures.base import (
     Declaration,
     Drawn,
     Figure,
-    Request,
+    FigureRequest,
     frame,
     new_figure,
     side_by_side,
@@ -113,7 +113,7 @@ _KEYS = {
     reads={"maps": "<results>/scores/attention/{suite}/{run}/seed{seed}.maps.parquet"},
     settings=AttentionMaps,
 )
-def attention_maps(request: Request[AttentionMaps]) -> Drawn:
+def attention_maps(request: FigureRequest[AttentionMaps]) -> Drawn:
     """Draw attention weights of one sentence, a row for each query and a column for each key."""
     tables = ((wildcard(path, "run"), read_table(path, ATTENTION)) for path in request.inputs["maps"])
     points = mean_weights(tables, request.config)
@@ -188,7 +188,7 @@ def _attends_to_layers(run: Any) -> bool:
     settings=LayerAttentionMaps,
     of_run=_attends_to_layers,
 )
-def layer_attention(request: Request[LayerAttentionMaps]) -> Drawn:
+def layer_attention(request: FigureRequest[LayerAttentionMaps]) -> Drawn:
     """Draw the weights of LayerAttPooler's attention over layers."""
     models = single_encoders(request.inputs["models"])
     points = pd.concat([layer_weights(*model, request.config) for model in models], ignore_index=True)
@@ -249,7 +249,7 @@ def layer_weights(
     reads={"models": MODELS},
     settings=TokenSimilarity,
 )
-def token_similarity(request: Request[TokenSimilarity]) -> Drawn:
+def token_similarity(request: FigureRequest[TokenSimilarity]) -> Drawn:
     """Draw cosines between the words of each of two sentences."""
     models = single_encoders(request.inputs["models"])
     points = pd.concat([word_cosines(*model, request.config) for model in models], ignore_index=True)

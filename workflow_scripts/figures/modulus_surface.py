@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from workflow_scripts.figures.base import INK, Declaration, Drawn, Request, new_figure
+from workflow_scripts.figures.base import INK, Declaration, Drawn, FigureRequest, new_figure
 from workflow_scripts.settings.figures import ModulusSurface
 
 _PANEL_INCHES = 3.6
@@ -25,7 +25,7 @@ _LEVELS = np.linspace(0, 1, 11)
     ),
     settings=ModulusSurface,
 )
-def modulus_surface(request: Request[ModulusSurface]) -> Drawn:
+def modulus_surface(request: FigureRequest[ModulusSurface]) -> Drawn:
     """Draw the surface from above, with a colour and a line for each tenth."""
     points = surface(request.config)
     loss = points.pivot_table(index="t", columns="k", values="loss")

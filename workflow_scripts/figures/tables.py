@@ -22,7 +22,7 @@ from workflow_scripts.figures.base import (
     Axes,
     Declaration,
     Drawn,
-    Request,
+    FigureRequest,
     frame,
     new_figure,
 )
@@ -58,7 +58,7 @@ _HOW_SWEPT = (
     reads={"table": TABLE_OF_GRID},
     settings=Sweep,
 )
-def sweep(request: Request[Sweep]) -> Drawn:
+def sweep(request: FigureRequest[Sweep]) -> Drawn:
     """Draw scores over the values of swept settings; numbers are sorted, other values in the grid's order."""
     import seaborn
 
@@ -189,7 +189,7 @@ def draw_plane(
     reads={"table": TABLE_OF_GRID},
     settings=Scatter,
 )
-def scatter(request: Request[Scatter]) -> Drawn:
+def scatter(request: FigureRequest[Scatter]) -> Drawn:
     """Plot two columns of a table; a note has their correlation over three runs or more."""
     (path,) = request.inputs["table"]
     points = both_scores(read_table(path, TABLE).to_pandas(), request.config)
@@ -233,7 +233,7 @@ def both_scores(table: pd.DataFrame, config: Scatter) -> pd.DataFrame:
     reads={"table": TABLE_OF_GRID, "scores": "<results>/scores/sts/{suite}/{run}/seed{seed}.parquet"},
     settings=AlignmentUniformity,
 )
-def alignment_uniformity(request: Request[AlignmentUniformity]) -> Drawn:
+def alignment_uniformity(request: FigureRequest[AlignmentUniformity]) -> Drawn:
     """Plot alignment over uniformity, coloured by the experiment's headline."""
     (path,) = request.inputs["table"]
     headline = experiment_of(path).headline_column().heading

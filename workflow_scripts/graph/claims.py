@@ -7,7 +7,7 @@ from workflow_scripts.graph.extraction import definable_rows, tables_of
 from workflow_scripts.graph.slices import as_json
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.grids import scored_columns
-from workflow_scripts.settings.report import CLAIMS_FOLDER, Claim, Comparison, claims_in, papers_in
+from workflow_scripts.settings.report import CLAIMS_FOLDER, Claim, ClaimComparison, claims_in, papers_in
 from workflow_scripts.settings.wording import read
 
 
@@ -36,12 +36,12 @@ def claim_findings(study: Study) -> Iterator[Finding]:
                 continue
             claim, wrong = read(Claim, row)
             yield from (finding.under("", file=place) for finding in wrong)
-            if claim and isinstance(claim.compared, Comparison):
+            if claim and isinstance(claim.compared, ClaimComparison):
                 cells = _cell_findings(study, claim.compared)
                 yield from (one._replace(path=f"{scale}_{one.path}", file=place) for one in cells)
 
 
-def _cell_findings(study: Study, compared: Comparison) -> Iterator[Finding]:
+def _cell_findings(study: Study, compared: ClaimComparison) -> Iterator[Finding]:
     """Yield a finding for a table that does not exist, and for cells that this study's table does not have."""
     table, extraction = compared.table, study.settings.extraction
     for_extraction = tables_of(extraction)
@@ -62,7 +62,7 @@ def _cell_findings(study: Study, compared: Comparison) -> Iterator[Finding]:
     yield from unknown(compared.their_heading, headings, "their_heading")
 
 
-class Claims:
+class PlannedClaims:
     """The claims of papers that a study tests.
 
     Claims add no jobs: a claim is compared if the study makes its table. Tables contain the values of their means;
@@ -82,7 +82,7 @@ class Claims:
         self._drawn = {*shown.figures} & {*tables_of(study.settings.extraction)}
         made = {*study.grids, *shown.tables, *self._drawn}
         compared = (claim.compared for claim in self._held)
-        self._asked = [one for one in compared if isinstance(one, Comparison) and one.table in made]
+        self._asked = [one for one in compared if isinstance(one, ClaimComparison) and one.table in made]
 
     def settings(self) -> str:
         """Return the claims, with their comparisons at the study's scale, and the settings of the tests, as JSON."""
@@ -100,7 +100,7 @@ class Claims:
             "pairs": [*dict.fromkeys(file for one in in_grids for file in self._pairs(one))],
         }
 
-    def _pairs(self, compared: Comparison) -> Iterator[str]:
+    def _pairs(self, compared: ClaimComparison) -> Iterator[str]:
         """Yield the files of scored pairs of STS for cells that are compared without seeds."""
         grid = self._study.grids[compared.table]
         if not grid.gaps.keys() & {run for run, _ in compared.cells} and all(

@@ -135,7 +135,7 @@ def check_targets(workflow: Any, results: str) -> None:
 # While jobs run
 
 
-class Failures(logging.Filter):
+class FailureFilter(logging.Filter):
     """A filter that replaces Snakemake's messages about started and failed jobs by shorter ones."""
 
     def __init__(self, on_plan: Callable[[], str] = str) -> None:
@@ -184,7 +184,7 @@ def report_failures(on_plan: Callable[[], str] = str) -> None:
     for handler in logger.handlers:
         # Placed before the handler's own filter, which hides failures if --quiet hides rules.
         if handler.name == "DefaultStreamHandler":
-            handler.filters.insert(0, Failures(on_plan))
+            handler.filters.insert(0, FailureFilter(on_plan))
 
 
 def why(logs: Iterable[Path]) -> str:

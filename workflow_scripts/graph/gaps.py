@@ -11,8 +11,8 @@ from functools import cache
 from typing import Any
 
 from workflow_scripts.data.sources import SourcePlan, expected
-from workflow_scripts.graph.outside import Dataset, encoder_source
-from workflow_scripts.graph.runs import Run
+from workflow_scripts.graph.outside import PlannedDataset, encoder_source
+from workflow_scripts.graph.runs import PlannedRun
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.corpora import RoundTripCorpus
 from workflow_scripts.settings.encoders import AdaptedEncoder, FetchedEncoder
@@ -33,7 +33,7 @@ class Gaps:
         block = self._settings.datasets[name]
         if not block.optional:
             return None
-        return _reason(f"dataset {name}", block.sources, Dataset(self._study, name).source)
+        return _reason(f"dataset {name}", block.sources, PlannedDataset(self._study, name).source)
 
     def _encoder(self, name: str) -> Reason:
         block = self._settings.encoders[name]
@@ -58,7 +58,7 @@ class Gaps:
         block = self._settings.exemplars[name]
         return self.corpus(block.corpus) or self.encoder(block.encoder)
 
-    def run(self, run: Run) -> Reason:
+    def run(self, run: PlannedRun) -> Reason:
         """Return why a run cannot be made."""
         development = self._settings.development.dataset
         needed: list[tuple[Callable[[str], Reason], str | None]] = [

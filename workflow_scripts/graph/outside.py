@@ -14,7 +14,7 @@ from workflow_scripts.settings.study import Configuration
 
 
 @dataclass(frozen=True)
-class Dataset:
+class PlannedDataset:
     """A dataset, and the source from which it would be read now."""
 
     study: Study

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from workflow_scripts.figures.base import MODELS, Declaration, all_figures
 from workflow_scripts.graph.extraction import Shown, files_of, names
 from workflow_scripts.graph.extraction import datasets_of as extraction_datasets
-from workflow_scripts.graph.runs import Grid, Run
+from workflow_scripts.graph.runs import Grid, PlannedRun
 from workflow_scripts.graph.slices import Config, Wildcards, as_json, get_path
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.base import Settings
@@ -34,7 +34,7 @@ class _Figure(NamedTuple):
     declared: Declaration
     block: Settings
     """Settings of the figure."""
-    runs: dict[str, Run]
+    runs: dict[str, PlannedRun]
     """Runs that the figure reads."""
     files: dict[str, list[str]]
     """Files that the figure reads, by role."""
@@ -85,7 +85,7 @@ class Figures:
             declared, block, {}, {role: [f"<results>/{one}" for one in files_of(self._settings, block)]}
         )
 
-    def _files(self, pattern: str, grid: Grid, runs: Iterable[Run], block: Settings) -> list[str]:
+    def _files(self, pattern: str, grid: Grid, runs: Iterable[PlannedRun], block: Settings) -> list[str]:
         """Return the files of one input, for each corpus, suite, run and seed."""
         corpora, suites = [""], [""]
         if "{corpus}" in pattern:
@@ -153,7 +153,7 @@ class Figures:
         }
 
 
-class Page:
+class PlannedPage:
     """The page of a study's report."""
 
     def __init__(self, study: Study) -> None:
@@ -195,7 +195,7 @@ def _paths(pattern: str, names: Iterable[str]) -> list[str]:
     return [f"<results>/{pattern.format(name)}" for name in names]
 
 
-def card(run: Run) -> str:
+def card(run: PlannedRun) -> str:
     """Return encoders, data and settings of a run for the template of model cards, as JSON."""
     settings = run.study.settings
     published, corpora = run.study.behind([run.encoder, run.teacher])

@@ -10,7 +10,7 @@ from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.encoders import EncoderFromRuns
 from workflow_scripts.settings.grids import Run, RunBlock, expand, listed
 from workflow_scripts.settings.overrides import Override
-from workflow_scripts.settings.readouts import Origin, Start, too_long
+from workflow_scripts.settings.readouts import RunOrigin, StartingPoint, too_long
 from workflow_scripts.settings.study import RunSettings, read_run
 
 _SHOWN = 2
@@ -88,11 +88,11 @@ def run_findings(study: Study, name: str, run: Run) -> Sequence[Finding]:
     ]
 
 
-def _start(study: Study, run: Run, settings: RunSettings) -> Start:
+def _start(study: Study, run: Run, settings: RunSettings) -> StartingPoint:
     """Return the known facts about the encoder of a run before it is loaded."""
     encoder, pool = study.encoders[run.encoder], settings.method.exemplar_pool
     members = encoder.members()
-    return Start(
+    return StartingPoint(
         encoder=run.encoder,
         sizes=encoder.sizes,
         members=len(members) or None,
@@ -101,7 +101,7 @@ def _start(study: Study, run: Run, settings: RunSettings) -> Start:
     )
 
 
-def _origin(study: Study, run: Run) -> Origin:
+def _origin(study: Study, run: Run) -> RunOrigin:
     """Return encoder, corpus and teacher of a run, as configured."""
     members = study.encoders[run.encoder].members()
     decided = set[str]()  # everything that determines a model, except the seed
@@ -109,7 +109,7 @@ def _origin(study: Study, run: Run) -> Origin:
         settings, _ = study.read_run(name, member)
         decides = settings and [settings.method, settings.training.deciding(), settings.development]
         decided.add(as_json([member.encoder, member.corpus, member.teacher, decides]))
-    return Origin(
+    return RunOrigin(
         encoder=run.encoder,
         members=[*members],
         alike=len(decided) < len(members),
@@ -121,12 +121,12 @@ def _origin(study: Study, run: Run) -> Origin:
 
 def _training_findings(study: Study, run: Run, settings: RunSettings) -> Iterator[Finding]:
     """Yield mistakes in a training, such as a missing development set."""
-    start = Start(run.encoder, study.encoders[run.encoder].sizes)
+    start = StartingPoint(run.encoder, study.encoders[run.encoder].sizes)
     yield from too_long(settings.training, start, "training")
     yield from too_long(settings.development, start, "development")
     if run.teacher:
         yield from too_long(
-            study.settings.teacher, Start(run.teacher, study.encoders[run.teacher].sizes), "teacher"
+            study.settings.teacher, StartingPoint(run.teacher, study.encoders[run.teacher].sizes), "teacher"
         )
     corpus = study.settings.source_corpus(str(run.corpus))
     if not study.settings.development.dataset and not study.settings.held_out(corpus):
@@ -145,6 +145,6 @@ def suite_findings(
     for kind, names in suites.items():
         for name in names:
             for encoder in encoders:
-                start = Start(encoder, study.encoders[encoder].sizes)
+                start = StartingPoint(encoder, study.encoders[encoder].sizes)
                 misfits = study.suites[name].block.misfits(start)
                 yield from (finding.under(f"suites.{kind}.{name}") for finding in misfits)

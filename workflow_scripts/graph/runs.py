@@ -25,7 +25,7 @@ _SCORES = "<results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet"
 
 
 @dataclass(frozen=True)
-class Suite:
+class PlannedSuite:
     """A suite: tasks that are evaluated together."""
 
     study: Study = field(repr=False)
@@ -49,7 +49,7 @@ class Suite:
 
 
 @dataclass(frozen=True)
-class Run:
+class PlannedRun:
     """A run: its entry in a grid, its settings and its files."""
 
     study: Study = field(repr=False)
@@ -162,12 +162,12 @@ class Grid:
         return self.block.experiment.columns
 
     @cached_property
-    def runs(self) -> dict[str, Run]:
+    def runs(self) -> dict[str, PlannedRun]:
         """Return its runs without gaps, with this grid's seeds."""
         return {name: run for name, run in self.every_run.items() if name not in self.study.gaps}
 
     @cached_property
-    def every_run(self) -> dict[str, Run]:
+    def every_run(self) -> dict[str, PlannedRun]:
         """Return all its runs, gaps included."""
         rows = self.block.expanded.items()
         return {name: replace(self.study.runs[name], asked=row.run) for name, row in rows}
@@ -183,7 +183,7 @@ class Grid:
         return {name: self.study.gaps[name] for name in self.every_run if name in self.study.gaps}
 
     @property
-    def trained(self) -> list[Run]:
+    def trained(self) -> list[PlannedRun]:
         """Return its trained runs."""
         return [run for run in self.runs.values() if run.corpus]
 
@@ -209,7 +209,7 @@ class Grid:
         """Return the files of its papers' numbers."""
         return [f"resources/published/{table}.csv" for table in self.block.published]
 
-    def suite_files(self, pattern: str, *, run: Run | None = None, timed: bool = False) -> list[str]:
+    def suite_files(self, pattern: str, *, run: PlannedRun | None = None, timed: bool = False) -> list[str]:
         """Return the paths of a pattern for every suite, run and seed; ``run`` and ``timed`` restrict these."""
         shown = {column.suite for column in self.columns if isinstance(column, Column) and column.measured}
         filled = (

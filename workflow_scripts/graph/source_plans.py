@@ -45,7 +45,7 @@ _planned: dict[Path, SourcePlan] = {}
 """Plans that were computed in this process, by their note."""
 
 
-class Here(NamedTuple):
+class LocalSource(NamedTuple):
     """A source on this machine; its files need not exist."""
 
     source: LocalFiles | PackageFiles | LocalEncoder | PackageEncoder | Words
@@ -227,7 +227,7 @@ def _is_on_hub(source: Source) -> bool:
     return isinstance(source, Pinned)
 
 
-def sources_here(sources: Iterable[Source], data_root: Path | None) -> Iterator[Here]:
+def sources_here(sources: Iterable[Source], data_root: Path | None) -> Iterator[LocalSource]:
     """Yield the sources on this machine, in order."""
     for source in sources:
         if isinstance(source, LocalEncoder | PackageEncoder):
@@ -235,19 +235,19 @@ def sources_here(sources: Iterable[Source], data_root: Path | None) -> Iterator[
         elif not isinstance(source, Pinned):
             files = {role: (file.path, file.sha256) for role, file in source.files.items()}
             needed = frozenset(file for file, _ in files.values())
-            yield Here(source, source.root(data_root), source.prefix, files, needed)
+            yield LocalSource(source, source.root(data_root), source.prefix, files, needed)
 
 
-def _encoder_here(source: LocalEncoder | PackageEncoder, data_root: Path | None) -> Here:
+def _encoder_here(source: LocalEncoder | PackageEncoder, data_root: Path | None) -> LocalSource:
     root, label = source.root(data_root), f"{source.prefix}{source.path}/"
     folder = root / source.path if root else None
     if source.sha256:
         pinned: dict[str, tuple[str, Pin]] = {file: (file, pin) for file, pin in source.sha256.items()}
-        return Here(source, folder, label, pinned, frozenset(pinned))
+        return LocalSource(source, folder, label, pinned, frozenset(pinned))
     files = files_of(folder) if folder else []
     weights = [encoder_folder(folder) / name for name in (WEIGHTS, SHARDS)] if folder else []
     needed = next((file for file in files if folder and folder / file in weights), WEIGHTS)
-    return Here(
+    return LocalSource(
         source, folder, label, {file: (file, None) for file in files}, frozenset({needed}), is_open=True
     )
 

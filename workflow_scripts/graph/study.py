@@ -7,7 +7,7 @@ from pathlib import Path
 
 from workflow_scripts.errors import Finding
 from workflow_scripts.graph.encoders import Encoder
-from workflow_scripts.graph.runs import Grid, Run, Suite, all_runs
+from workflow_scripts.graph.runs import Grid, PlannedRun, PlannedSuite, all_runs
 from workflow_scripts.settings import grids as asked
 from workflow_scripts.settings.encoders import AdaptedEncoder, EncoderFromRuns, FetchedEncoder
 from workflow_scripts.settings.extraction import Show
@@ -76,10 +76,10 @@ class Study:
         return [grid for grid in grids if not timed or any(map(is_measured, grid.columns))]
 
     @cached_property
-    def suites(self) -> dict[str, Suite]:
+    def suites(self) -> dict[str, PlannedSuite]:
         """Return the suites by name; names are unique across kinds."""
         kinds = self.settings.suites.by_kind.values()
-        return {name: Suite(self, name, block) for named in kinds for name, block in named.items()}
+        return {name: PlannedSuite(self, name, block) for named in kinds for name, block in named.items()}
 
     def read_run(self, name: str, run: asked.Run) -> tuple[RunSettings | None, list[Finding]]:
         """Return the settings of a run, or None and the findings about them; each run is read once."""
@@ -90,20 +90,20 @@ class Study:
         return known[1:]
 
     @cached_property
-    def runs(self) -> dict[str, Run]:
+    def runs(self) -> dict[str, PlannedRun]:
         """Return all runs of all grids and their member runs, gaps included, each with all its seeds."""
         found = {}
         for name, run in all_runs(self.blocks, self.settings.encoders).items():
             settings, mistakes = self.read_run(name, run)
             assert settings, mistakes
             starts = run.encoder, run.corpus, run.teacher
-            found[name] = Run(
+            found[name] = PlannedRun(
                 self, name, run, *starts, settings.method, settings.training, settings.development
             )
         return found
 
     @cached_property
-    def made(self) -> dict[str, Run]:
+    def made(self) -> dict[str, PlannedRun]:
         """Return the runs that are made: those of all grids and their member runs, without gaps."""
         asked_for = all_runs(self.blocks, self.settings.encoders, self.gaps)
         return {name: replace(self.runs[name], asked=run) for name, run in asked_for.items()}
@@ -113,12 +113,12 @@ class Study:
         return [file for run in self.made.values() for file in run.files(pattern)]
 
     @cached_property
-    def trained(self) -> dict[str, Run]:
+    def trained(self) -> dict[str, PlannedRun]:
         """Return the trained runs, gaps included."""
         return {name: run for name, run in self.runs.items() if run.corpus}
 
     @cached_property
-    def trainings(self) -> dict[str, Run]:
+    def trainings(self) -> dict[str, PlannedRun]:
         """Return the trained runs, without gaps."""
         return {name: run for name, run in self.made.items() if run.corpus}
 

@@ -18,7 +18,7 @@ from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.readouts import pooling as pooling
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.settings.corpora import Comparison
+from workflow_scripts.settings.corpora import TripComparison
 from workflow_scripts.settings.readouts import Pooling
 
 CHUNK = 1024
@@ -58,7 +58,7 @@ def compare(
 
 def compare_round_trips(job: Job) -> None:
     """Compare one part of a corpus with its round trips (rule compare_round_trips)."""
-    settings = Comparison.parse(job.settings["similarity"], "round_trip.similarity")
+    settings = TripComparison.parse(job.settings["similarity"], "round_trip.similarity")
     folder = job.input("encoder").parent
     readout = Pooling(kind="pooling", pooler="avg", layers=None)
     backbone, tokenizer = load_backbone(folder), load_tokenizer(folder)

@@ -27,7 +27,7 @@ from workflow_scripts.models.dropout import DropoutMasks, patched_dropout
 from workflow_scripts.models.packed import FAMILIES, entry_of, packed, packs
 from workflow_scripts.models.readouts.base import Reads
 from workflow_scripts.models.tokens import TokenBatch
-from workflow_scripts.settings.readouts import Size, Start
+from workflow_scripts.settings.readouts import Size, StartingPoint
 
 _COUNTERS = re.compile(r"(.*\.)?(position_ids|token_type_ids|inv_freq)")
 """Names of tensors that old releases of Transformers saved and new ones compute."""
@@ -36,7 +36,7 @@ _COUNTERS = re.compile(r"(.*\.)?(position_ids|token_type_ids|inv_freq)")
 transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
 
-def check_fit(misfits: Callable[[Start], Iterable[Finding]], *backbones: PreTrainedModel) -> None:
+def check_fit(misfits: Callable[[StartingPoint], Iterable[Finding]], *backbones: PreTrainedModel) -> None:
     """Check that encoders fit settings.
 
     Args:
@@ -54,7 +54,7 @@ def check_fit(misfits: Callable[[Start], Iterable[Finding]], *backbones: PreTrai
         )
         for backbone in backbones
     ]
-    if message := next(iter(misfits(Start(sizes=sizes))), None):
+    if message := next(iter(misfits(StartingPoint(sizes=sizes))), None):
         raise ConfigError(str(message))
 
 

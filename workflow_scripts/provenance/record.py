@@ -88,7 +88,7 @@ def as_list(given: T | list[T]) -> list[T]:
     return given if isinstance(given, list) else [given]
 
 
-class Origin(Settings):
+class CodeOrigin(Settings):
     """The machine and commit at which an artefact was made.
 
     They do not affect the result, so they are not part of a file's identity or of a job's key: a job at another commit,
@@ -124,7 +124,7 @@ class Record(Settings):
     )
     labels: list[Label] = Field(description="Substitutions and gaps of the job and of its inputs.")
     files: dict[str, str] = Field(default={}, description="sha256 of the other files of a folder.")
-    origin: Origin = Field(description="Machine and commit of the job, which do not affect its result.")
+    origin: CodeOrigin = Field(description="Machine and commit of the job, which do not affect its result.")
 
     @field_validator("inputs", mode="before")
     @classmethod
@@ -204,7 +204,7 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def current_origin() -> Origin:
+def current_origin() -> CodeOrigin:
     """Return the origin of this process's artefacts."""
     commit, dirty = git_state()
     torch = sys.modules.get("torch")  # not imported here: a job that has not loaded it has not used it
@@ -213,7 +213,7 @@ def current_origin() -> Origin:
         f"{blas['internal_api']} {blas['version']} {blas.get('architecture', '')}" for blas in libraries
     }
     threads = max((blas["num_threads"] for blas in libraries), default=1)
-    return Origin(
+    return CodeOrigin(
         commit=commit,
         dirty=dirty,
         python=platform.python_version(),

@@ -14,7 +14,7 @@ MINUS = "\N{MINUS SIGN}"
 Row = dict[str, Any]
 
 
-class Values(NamedTuple):
+class CellValues(NamedTuple):
     """One cell before it is summarised: a value per seed, or per draw, or notes on why it is empty."""
 
     by_seed: Mapping[int, float]
@@ -27,7 +27,7 @@ class Values(NamedTuple):
 def cell(
     run: str,
     heading: str,
-    values: Values,
+    values: CellValues,
     shows: Mapping[str, Any],
     labels: Iterable[Label] = (),
     printed: Printed | None = None,

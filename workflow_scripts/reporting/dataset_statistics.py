@@ -21,7 +21,7 @@ from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.backbone import load_tokenizer
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Label
-from workflow_scripts.reporting.cells import Values, cell
+from workflow_scripts.reporting.cells import CellValues, cell
 from workflow_scripts.reporting.records import record_of
 from workflow_scripts.settings.extraction import DIGITS, Statistics
 from workflow_scripts.settings.extraction import DatasetRow as Row
@@ -58,7 +58,7 @@ def build(
         gaps |= {"C": "grades, no classes"} if row.graded else {}
         for heading, digits in DIGITS.items():
             by_seed, notes = ({0: found[heading]}, ()) if heading in found else ({}, (gaps[heading],))
-            held = Values(by_seed, len(rows), notes)
+            held = CellValues(by_seed, len(rows), notes)
             shows |= {"task": row.dataset, "aggregation": row.split, "metric": heading, "digits": digits}
             of_pieces = labels if heading.split(",")[0].endswith("B") else ()
             cells.append(

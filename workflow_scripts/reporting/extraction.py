@@ -23,7 +23,7 @@ from workflow_scripts.columns import EXTRACTION, TABLE
 from workflow_scripts.data.printed import Printed, look_up
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.record import Label
-from workflow_scripts.reporting.cells import Row, Values, cell
+from workflow_scripts.reporting.cells import CellValues, Row, cell
 from workflow_scripts.reporting.records import record_of, wildcard
 from workflow_scripts.settings.extraction import ExtractionTable, Measure, Model, Names, Variants
 
@@ -97,21 +97,23 @@ class Scores:
         """Tasks that a measure averages over."""
         return measure.tasks or list(self._tasks[measure.kind])
 
-    def cell(self, model: Model, variant: Variant, measure: Measure) -> Values:
+    def cell(self, model: Model, variant: Variant, measure: Measure) -> CellValues:
         """The value of one cell, times the measure's scale; a gap in any of its tasks makes the cell a gap."""
         found = {task: self._task_scores(model, variant, measure, task) for task in self.tasks(measure)}
         lacking = [task for task, rows in found.items() if not rows]
         if lacking or not found:
             gaps = {task: self._gaps.get((model.representation, measure.kind, task)) for task in lacking}
-            return Values({}, 0, tuple(f"{task}: {gap}" for task, gap in gaps.items() if gap) or (NOT_ASKED,))
+            return CellValues(
+                {}, 0, tuple(f"{task}: {gap}" for task, gap in gaps.items() if gap) or (NOT_ASKED,)
+            )
         draws = sorted(set.intersection(*(set(rows) for rows in found.values())))
         if not draws:
-            return Values({}, 0, ("no draw has all of its tasks",))
+            return CellValues({}, 0, ("no draw has all of its tasks",))
         values = {
             task: [rows[draw]["value"] * measure.scale for draw in draws] for task, rows in found.items()
         }
         firsts = [rows[min(rows)] for rows in found.values()]
-        return Values(
+        return CellValues(
             by_seed=dict(zip(draws, map(fmean, zip(*values.values(), strict=True)), strict=True)),
             by_task={task: fmean(of_draws) for task, of_draws in values.items()},
             n=sum(first["n"] for first in firsts),
@@ -131,7 +133,7 @@ _PLACE = (
 """Columns that identify a score, without the draw."""
 
 
-class Place(NamedTuple):
+class CellPlace(NamedTuple):
     """One cell: row and column as the paper names them, and what it holds."""
 
     group: str
@@ -149,18 +151,18 @@ class Place(NamedTuple):
         return f"{self.group}: {self.row}" if self.several else self.row
 
 
-def places(table: ExtractionTable, names: Names) -> list[Place]:
+def places(table: ExtractionTable, names: Names) -> list[CellPlace]:
     """Every cell in order."""
     variants = variants_of(table.variants)
     if table.columns == "models":
         several = len(set(table.measures)) > 1
         return [
-            Place(measure, variant.text(names), model, model, variant, measure, several)
+            CellPlace(measure, variant.text(names), model, model, variant, measure, several)
             for measure, variant, model in product(table.measures, variants, table.models)
         ]
     several = len({variant.text(names) for variant in variants}) > 1
     return [
-        Place(variant.text(names), model, measure, model, variant, measure, several)
+        CellPlace(variant.text(names), model, measure, model, variant, measure, several)
         for variant, model, measure in product(variants, table.models, table.measures)
     ]
 
@@ -211,7 +213,11 @@ def build(
 
 
 def _published(
-    place: Place, tasks: list[str], paper_tasks: int | None, printed: Numbers, of_tasks: Mapping[str, Numbers]
+    place: CellPlace,
+    tasks: list[str],
+    paper_tasks: int | None,
+    printed: Numbers,
+    of_tasks: Mapping[str, Numbers],
 ) -> Printed | None:
     at = (place.group, place.row, place.column)
     if paper_tasks in (None, len(tasks)):

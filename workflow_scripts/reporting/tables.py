@@ -26,7 +26,7 @@ from workflow_scripts.evaluation.significance import over_pairs
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Label, gap_label
-from workflow_scripts.reporting.cells import Row, Values, cell, paired
+from workflow_scripts.reporting.cells import CellValues, Row, cell, paired
 from workflow_scripts.reporting.records import RunTable, record_of, run_tables
 from workflow_scripts.settings.grids import (
     Column,
@@ -187,10 +187,10 @@ class _Table:
             return set.intersection(*(labels for (of, _), labels in self._labels.items() if of == run))
         return {*chain(*(self.labels(run, part) for part in read_by(column)))}
 
-    def _values(self, run: str, heading: str) -> Values:
+    def _values(self, run: str, heading: str) -> CellValues:
         """Values of a cell, by seed."""
         if run in self._gaps:
-            return Values({}, 0, (self._gaps[run],))
+            return CellValues({}, 0, (self._gaps[run],))
         column = self.columns[heading]
         parts = {part: self.values(run, part) for part in read_by(column)}
         sizes = [part.n for part in parts.values()]
@@ -208,7 +208,7 @@ class _Table:
             case GainColumn():
                 return self._gain(run, column.gain_of)
 
-    def _scored(self, run: str, column: Column) -> Values:
+    def _scored(self, run: str, column: Column) -> CellValues:
         """Values of one run in one column, multiplied by its scale."""
         rows = self._scores[run, column.suite, column.task]
         exact = rows[(rows["aggregation"] == column.aggregation) & (rows["metric"] == column.metric)]
@@ -222,11 +222,11 @@ class _Table:
             known = sorted({*rows["aggregation"][rows["metric"] == column.metric]})
             notes = [f"{column.task} has no aggregation {column.aggregation}; has {', '.join(known)}"]
         values = dict(zip(found["seed"], found["value"] * column.scale, strict=True))
-        return Values(
+        return CellValues(
             values, max(sizes, default=0), tuple(dict.fromkeys(filter(None, [*notes, *found["note"]])))
         )
 
-    def _path(self, run: str, column: PathColumn) -> Values:
+    def _path(self, run: str, column: PathColumn) -> CellValues:
         """A training's own metric at one step; runs without it have none."""
         at_step = (pc.field("metric") == column.path_of) & (pc.field("step") == column.step)
         found = {
@@ -236,17 +236,17 @@ class _Table:
             for value in history.table.filter(at_step)["value"].to_pylist()
         }
         if not found:
-            return Values({}, 0, (f"its training has no {column.path_of} of step {column.step}",))
-        return Values(dict(sorted(found.items())), 1, ())
+            return CellValues({}, 0, (f"its training has no {column.path_of} of step {column.step}",))
+        return CellValues(dict(sorted(found.items())), 1, ())
 
-    def _gain(self, run: str, heading: str) -> Values:
+    def _gain(self, run: str, heading: str) -> CellValues:
         """The value of a run less that of its baseline."""
         baseline = self._baselines[run]
         if baseline is None:
-            return Values({}, 0, ("nothing that it is compared with",))
+            return CellValues({}, 0, ("nothing that it is compared with",))
         gains = self._gains(run, baseline, heading)
         n = self.values(run, heading).n if gains else 0
-        return Values(gains, n, () if gains else (f"needs {heading} of a seed that both runs have",))
+        return CellValues(gains, n, () if gains else (f"needs {heading} of a seed that both runs have",))
 
     def _gains(self, run: str, baseline: str, heading: str) -> dict[int, float]:
         """By how much a cell exceeds that of the baseline, by seed; empty where either is a gap."""
@@ -294,7 +294,7 @@ _TASKS: dict[type, str] = {
 """What columns that are computed from others show."""
 
 
-def _combined(parts: Mapping[str, Values], number: Callable[..., float | None], n: int) -> Values:
+def _combined(parts: Mapping[str, CellValues], number: Callable[..., float | None], n: int) -> CellValues:
     """A number of the values of several columns, for the seeds that all of them have; a gap in one of them is a gap."""
     seeds = {heading: {*part.by_seed} for heading, part in parts.items()}
     every, shared = set.union(*seeds.values()), sorted(set.intersection(*seeds.values()))
@@ -308,7 +308,7 @@ def _combined(parts: Mapping[str, Values], number: Callable[..., float | None], 
         notes = [f"over {len(shared)} of {len(every)} seeds, which {having} has"]
     else:
         notes = [] if len(found) == len(shared) else [f"{[*parts][-1]} is 0"]
-    return Values(found, n if found else 0, tuple(notes))
+    return CellValues(found, n if found else 0, tuple(notes))
 
 
 def make_table(job: Job) -> None:

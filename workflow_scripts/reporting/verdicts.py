@@ -35,7 +35,14 @@ from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.cells import Row, brief, paired
 from workflow_scripts.reporting.records import experiment_of, record_of, wildcard
 from workflow_scripts.settings.grids import Column, Experiment
-from workflow_scripts.settings.report import Claim, Comparison, Expects, Held, Scale, Significance
+from workflow_scripts.settings.report import (
+    Claim,
+    ClaimComparison,
+    Expects,
+    Scale,
+    Significance,
+    TestedClaims,
+)
 
 Kind = Literal["supported", "contradicted", "undecided"]
 
@@ -73,7 +80,7 @@ def judge_claims(job: Job) -> None:
         DataError: if an input is damaged, or two sides were scored on different pairs.
     """
     significance = Significance.parse(job.settings["significance"], "significance")
-    held = Held.parse(job.settings["held"], "claims")
+    held = TestedClaims.parse(job.settings["held"], "claims")
     tables = {path.stem: (path, read_table(path, TABLE)) for path in job.inputs("tables")}
     for record in job.inputs("figures"):
         for path in record.parent.glob("*.parquet"):
@@ -102,7 +109,7 @@ def judge_claims(job: Job) -> None:
     job.write({"verdicts": judged(held, found, significance)})
 
 
-def judged(held: Held, found: Sequence[Compared | str], significance: Significance) -> pa.Table:
+def judged(held: TestedClaims, found: Sequence[Compared | str], significance: Significance) -> pa.Table:
     """The table of claims with their verdicts.
 
     Args:
@@ -139,7 +146,7 @@ def _compared(
     claim: Claim, found: Compared, p: float | None, significance: Significance, scale: Scale
 ) -> Row:
     evidence, comparison, decides = found.evidence, claim.compared, None if scale == "demo" else p
-    assert isinstance(comparison, Comparison)
+    assert isinstance(comparison, ClaimComparison)
     kind = verdict(evidence.difference, decides, claim.expects, claim.margin or 0, significance.alpha)
     return {
         "verdict": kind,

@@ -77,7 +77,7 @@ class Limits(Settings):
     )
 
 
-class Comparison(Settings):
+class TripComparison(Settings):
     """Settings of the comparison of round trips with their sentences."""
 
     encoder: EncoderName = Field(
@@ -100,7 +100,7 @@ class Thresholds(Settings):
     )
 
 
-class Similarity(Comparison, Thresholds):
+class Similarity(TripComparison, Thresholds):
     """The complete block ``round_trip.similarity``."""
 
 

@@ -28,7 +28,7 @@ from workflow_scripts.settings.names import (
 from workflow_scripts.settings.sources import File, Local, Packaged
 
 
-class Wikitext(Settings):
+class WikitextAverages(Settings):
     """The general corpus, which is no evaluation task."""
 
     dataset: Sentences = Field(description="Dataset of the form sentences.")
@@ -37,7 +37,7 @@ class Wikitext(Settings):
     label: Substitution
 
 
-class Averages(Wikitext):
+class Averages(WikitextAverages):
     """The corpus over which token states are averaged, and its batches."""
 
     block: int = Field(
@@ -136,7 +136,7 @@ class Idf(Settings):
     unseen: Literal["max", "zero"]
     repeated: Literal["once", "each"] = Field(
         description="once: a repeated text of a task is one document; each: every occurrence is one, like each "
-        "sentence of Wikitext."
+        "sentence of WikitextAverages."
     )
 
 
@@ -152,14 +152,14 @@ class Unbiased(Settings):
     )
 
 
-class Masks(Settings):
+class MaskAverage(Settings):
     """The average of a template's [MASK] tokens."""
 
     kind: Literal["masks"]
     label: Printed
 
 
-Weighting = Annotated[Uniform | Idf | Unbiased | Masks, Field(discriminator="kind")]
+Weighting = Annotated[Uniform | Idf | Unbiased | MaskAverage, Field(discriminator="kind")]
 
 FitOn = Literal["task", "wikitext"]
 
@@ -435,7 +435,7 @@ class ExtractionStudy(Settings):
         description="List of biased tokens: a file in resources/tokens."
     )
     suites: SuiteNames
-    wikitext: Wikitext
+    wikitext: WikitextAverages
     averages: Averages
     templates: dict[Name, Template]
     representations: dict[Name, Representation]

@@ -12,9 +12,9 @@ from workflow_scripts.settings.overrides import DevelopmentOverrides, Override, 
 from workflow_scripts.settings.readouts import (
     BUILT_AS_BERT,
     AnyReadout,
-    Origin,
     Pooling,
-    Start,
+    RunOrigin,
+    StartingPoint,
     layers_outside,
 )
 
@@ -89,7 +89,7 @@ class MethodConfig(Settings):
         """Return the form of the block, for those who refer to it."""
         return "methods without a base"
 
-    def origin_findings(self, origin: Origin) -> Iterator[Finding]:
+    def origin_findings(self, origin: RunOrigin) -> Iterator[Finding]:
         """Yield a finding unless encoder, corpus and teacher of a run are those that this method needs."""
         yield from self.encoder_findings(origin)
         if self.read_columns and origin.corpus is None:
@@ -110,13 +110,13 @@ class MethodConfig(Settings):
             found = f"{origin.teacher}, but {self.module} has no teacher"
             yield Finding("teacher", found, "Remove `teacher`, or set method to distil.")
 
-    def encoder_findings(self, origin: Origin) -> Iterator[Finding]:
+    def encoder_findings(self, origin: RunOrigin) -> Iterator[Finding]:
         """Yield a finding unless the encoder suits: most methods need a single one, or one run to train further."""
         if len(origin.members) > 1 or (origin.members and not self.columns):
             found = f"{self.module} starts from one encoder; {origin.encoder} consists of {origin.in_words}"
             yield Finding("encoder", found, "Choose an encoder without `runs`.")
 
-    def misfits(self, start: Start) -> Iterator[Finding]:
+    def misfits(self, start: StartingPoint) -> Iterator[Finding]:
         """Yield a finding for each setting that does not fit the sizes of the encoder.
 
         Paths begin with ``method``, or are ``encoder``.
@@ -155,7 +155,7 @@ class ReadingMethod(MethodConfig):
                 "Use it with frozen and without a template, or set it to pooling.",
             )
 
-    def misfits(self, start: Start) -> Iterator[Finding]:
+    def misfits(self, start: StartingPoint) -> Iterator[Finding]:
         """Return the findings of the readout."""
         return (finding.under("method") for finding in self.readout.misfits(start))
 
@@ -243,7 +243,7 @@ class Repooled(ReadingMethod):
         default=True, description="Whether sentences are put into the run's prompt, if it has one."
     )
 
-    def encoder_findings(self, origin: Origin) -> Iterator[Finding]:
+    def encoder_findings(self, origin: RunOrigin) -> Iterator[Finding]:
         """Yield a finding unless the encoder consists of exactly one run."""
         if len(origin.members) != 1:
             found = f"{self.module} needs exactly one run; {origin.encoder} has {origin.in_words}"
@@ -260,13 +260,13 @@ class Ensemble(MethodConfig):
         description="Weights of the member runs, in their order; null: 1 each."
     )
 
-    def encoder_findings(self, origin: Origin) -> Iterator[Finding]:
+    def encoder_findings(self, origin: RunOrigin) -> Iterator[Finding]:
         """Yield a finding if the encoder consists of no runs."""
         if not origin.members:
             found = f"{self.module} adds up runs, but {origin.encoder} has none"
             yield Finding("encoder", found, "Choose an encoder with `runs`.")
 
-    def misfits(self, start: Start) -> Iterator[Finding]:
+    def misfits(self, start: StartingPoint) -> Iterator[Finding]:
         """Yield a finding unless there is one weight for each run."""
         if self.weights is not None and start.members is not None and len(self.weights) != start.members:
             yield Finding(
@@ -418,7 +418,7 @@ class Sscl(Contrastive):
                 "Set kind to pooling, with one layer in `layers`.",
             )
 
-    def misfits(self, start: Start) -> Iterator[Finding]:
+    def misfits(self, start: StartingPoint) -> Iterator[Finding]:
         """Yield a finding if the encoder lacks a negative layer, too."""
         yield from super().misfits(start)
         yield from layers_outside(self.negative_layers, "method.negative_layers", start)
@@ -469,7 +469,7 @@ class Jtcse(TrainingMethod):
         ge=0, description="Number of last layers whose LayerNorms are bypassed (Fig. 8)."
     )
 
-    def encoder_findings(self, origin: Origin) -> Iterator[Finding]:
+    def encoder_findings(self, origin: RunOrigin) -> Iterator[Finding]:
         """Yield a finding unless the encoder consists of two different runs."""
         joins = f"{self.module} joins two different runs"
         if len(origin.members) != 2:
@@ -489,7 +489,7 @@ class Jtcse(TrainingMethod):
         """Return whether cross-attention reaches the loss."""
         return "icnce" in self.terms or self.cross_mode == "feedback"
 
-    def misfits(self, start: Start) -> Iterator[Finding]:
+    def misfits(self, start: StartingPoint) -> Iterator[Finding]:
         """Yield a finding unless the two encoders can be joined and have the configured layers."""
         yield from super().misfits(start)
         for kind in dict.fromkeys(size.kind for size in start.sizes):
@@ -670,11 +670,11 @@ class ThreeR(Reduction):
             )
         yield from super().conflicts()
 
-    def encoder_findings(self, origin: Origin) -> Iterator[Finding]:
+    def encoder_findings(self, origin: RunOrigin) -> Iterator[Finding]:
         """Return the findings of the wrapped method on its encoder."""
         return self.base.encoder_findings(origin)
 
-    def misfits(self, start: Start) -> Iterator[Finding]:
+    def misfits(self, start: StartingPoint) -> Iterator[Finding]:
         """Yield the findings of the wrapped method, and one if the pool has fewer exemplars than a step needs."""
         yield from map(_of_base, self.base.misfits(start))
         if start.pool_sentences is not None and self.k > start.pool_sentences:

@@ -24,7 +24,7 @@ class Size(NamedTuple):
     """Model type in Transformers; None if unknown."""
 
 
-class Start(NamedTuple):
+class StartingPoint(NamedTuple):
     """The encoder, or the member runs, from which a run starts."""
 
     encoder: str = "the encoder"
@@ -44,7 +44,7 @@ class Start(NamedTuple):
         return sorted({size.layers for size in self.sizes})
 
 
-class Origin(NamedTuple):
+class RunOrigin(NamedTuple):
     """Encoder, corpus and teacher of a run, as configured."""
 
     encoder: str
@@ -65,7 +65,7 @@ class Origin(NamedTuple):
         return f"{number or 'no'} run{'' if number == 1 else 's'}"
 
 
-def layers_outside(layers: Sequence[int], place: str, start: Start) -> Iterator[Finding]:
+def layers_outside(layers: Sequence[int], place: str, start: StartingPoint) -> Iterator[Finding]:
     """Yield a finding if an encoder lacks one of some hidden states."""
     if start.depths:
         depth = start.depths[0]
@@ -77,7 +77,7 @@ def layers_outside(layers: Sequence[int], place: str, start: Start) -> Iterator[
             )
 
 
-def too_long(block: Settings, start: Start, path: str = "") -> Iterator[Finding]:
+def too_long(block: Settings, start: StartingPoint, path: str = "") -> Iterator[Finding]:
     """Yield a finding for each length in tokens, anywhere in a block, that exceeds an encoder's limit."""
     known = [size.positions for size in start.sizes if size.positions]
     for key, value in block.parts().items():
@@ -122,7 +122,7 @@ class ReadoutConfig(Settings):
         """Return caveats for every number of this readout, such as that vectors depend on their batch."""
         return ()
 
-    def misfits(self, start: Start) -> Iterator[Finding]:
+    def misfits(self, start: StartingPoint) -> Iterator[Finding]:
         """Yield a finding for each setting that does not fit the encoder; paths begin with ``readout.``."""
         return iter(())
 
@@ -173,7 +173,7 @@ class Pooling(ReadoutConfig):
         """Return sentence-transformers' name of the pooling of tokens."""
         return _MODES.get(self.pooler, "mean")
 
-    def misfits(self, start: Start) -> Iterator[Finding]:
+    def misfits(self, start: StartingPoint) -> Iterator[Finding]:
         """Return a finding if the encoder lacks one of the hidden states."""
         return layers_outside(self.indices, "readout.layers", start)
 
@@ -298,7 +298,7 @@ class S2Sent(ReadoutConfig):
                 "batch_norm", "true, but BatchNorm is not defined for squeeze none", "Set it to false."
             )
 
-    def misfits(self, start: Start) -> Iterator[Finding]:
+    def misfits(self, start: StartingPoint) -> Iterator[Finding]:
         """Yield a finding if the encoder has too few layers, or a width that does not fit."""
         if start.depths and self.blocks > start.depths[0]:
             depth = start.depths[0]

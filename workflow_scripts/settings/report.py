@@ -75,7 +75,7 @@ class Claims(Settings):
     scale: Scale = Field(description="Scale of the study, which selects the comparisons in these tables.")
 
 
-class Comparison(Settings):
+class ClaimComparison(Settings):
     """The two cells of one table that a claim compares."""
 
     table: Name = Field(description="Grid in config/experiments, or table of the extraction study.")
@@ -111,7 +111,7 @@ class Claim(Settings):
     )
     printed_ours: float | None = Field(description="The paper's number; null if it prints none.")
     printed_theirs: float | None
-    compared: Comparison | Reason
+    compared: ClaimComparison | Reason
 
     def conflicts(self) -> Iterator[Finding]:
         """Require a margin if sameness is claimed, and none otherwise."""
@@ -124,7 +124,7 @@ class Claim(Settings):
             )
 
 
-class Held(Settings):
+class TestedClaims(Settings):
     """The claims that a study tests, in the order of their tables."""
 
     scale: Scale

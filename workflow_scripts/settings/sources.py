@@ -370,7 +370,7 @@ class WikipediaXml(ReaderConfig):
     max_words: int = Field(description="Maximum number of words; longer sentences are dropped.")
 
 
-class Wikitext(ReaderConfig):
+class WikitextReader(ReaderConfig):
     """Releases of Wikitext: paragraphs are split into sentences, headings are dropped, each paragraph is a document."""
 
     module: ClassVar[str] = "sentences"
@@ -388,7 +388,7 @@ READERS: dict[str, type[ReaderConfig]] = {
     "lee": Lee,
     "lines": Lines,
     "wikipedia_xml": WikipediaXml,
-    "wikitext": Wikitext,
+    "wikitext": WikitextReader,
 }
 """Classes of readers' options by the name of the reader, a function in ``data/readers``."""
 

@@ -197,7 +197,7 @@ class Configuration(Settings):
         return block.fetch
 
 
-class Layer(NamedTuple):
+class OverrideLayer(NamedTuple):
     """The overrides of a run's settings by one block."""
 
     place: str
@@ -205,22 +205,26 @@ class Layer(NamedTuple):
     override: Override
 
 
-def layers_of(study: Configuration, run: Run) -> list[Layer]:
+def layers_of(study: Configuration, run: Run) -> list[OverrideLayer]:
     """Return the overrides of the shared settings of a run, in order of application.
 
     These are the overrides by its encoder, the wrapped method, its method, its reading and the run itself. A reading
     that the method lacks changes nothing.
     """
     method, encoder = study.methods[run.method], study.encoders.get(run.encoder)
-    layers = [Layer(f"encoders.{run.encoder}", Override(training=encoder.training))] if encoder else []
+    layers = (
+        [OverrideLayer(f"encoders.{run.encoder}", Override(training=encoder.training))] if encoder else []
+    )
     below = [method.base] if isinstance(method, ReductionBlock) else []
     for name in (*below, run.method):
         block = study.methods[name]
         override = Override(training=block.training, development=block.development)
-        layers.append(Layer(f"methods.{name}", override))
+        layers.append(OverrideLayer(f"methods.{name}", override))
     if run.reading in method.readings:
-        layers.append(Layer(f"methods.{run.method}.readings.{run.reading}", method.readings[run.reading]))
-    return [*layers, Layer("overrides", run.overrides)]
+        layers.append(
+            OverrideLayer(f"methods.{run.method}.readings.{run.reading}", method.readings[run.reading])
+        )
+    return [*layers, OverrideLayer("overrides", run.overrides)]
 
 
 def read_run(

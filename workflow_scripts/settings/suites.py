@@ -12,7 +12,7 @@ from pydantic_core import PydanticCustomError
 from workflow_scripts.errors import Finding, unknown
 from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.names import Labelled, MaxTokens, Name, Pairs, Refers, Substitution, Texts
-from workflow_scripts.settings.readouts import Pooling, Start, too_long
+from workflow_scripts.settings.readouts import Pooling, StartingPoint, too_long
 
 Cells = frozenset[tuple[str, str]]
 """Pairs of aggregation and metric; both may contain ``*``."""
@@ -93,7 +93,7 @@ class Suite(Settings):
         """Return the tasks whose time is measured, each with the content of its file of times."""
         return {}
 
-    def misfits(self, start: Start) -> Iterator[Finding]:
+    def misfits(self, start: StartingPoint) -> Iterator[Finding]:
         """Yield a finding for each requirement that an encoder does not meet, such as enough positions."""
         yield from too_long(self, start)
 
@@ -155,7 +155,7 @@ class Positives(Settings):
         return f"{self.dataset}, score {SIGNS[self.comparison]} {self.threshold:g}, {form}"
 
 
-class Sample(Settings):
+class SentenceSample(Settings):
     """A sample of sentences for isotropy, modulus and mean cosine."""
 
     dataset: Texts = Field(description="Dataset of sentences or pairs; each distinct sentence counts once.")
@@ -165,7 +165,7 @@ class Sample(Settings):
     max_sentences: int = Field(gt=1, description="Use the first N sentences.")
 
 
-Measure = Positives | Sample
+Measure = Positives | SentenceSample
 
 
 class Sts(SuiteConfig):
@@ -183,7 +183,7 @@ class Sts(SuiteConfig):
     positives: dict[str, Positives] = Field(
         default={}, description="Measurements of alignment and uniformity, by name."
     )
-    samples: dict[str, Sample] = Field(
+    samples: dict[str, SentenceSample] = Field(
         default={}, description="Samples of sentences whose isotropy and moduli are measured, by name."
     )
 
@@ -415,7 +415,7 @@ class Energy(Settings):
     batch_size: int = Field(gt=0, description="Sentences per forward pass; does not change the result.")
 
 
-class Maps(Settings):
+class StoredMaps(Settings):
     """Settings of the sentences and layers whose attention is stored for figures."""
 
     sentences: list[str] = Field(min_length=1, description="Sentences, each encoded without padding.")
@@ -429,9 +429,9 @@ class Attention(Suite):
     gpu: ClassVar[Literal["never", "here", "always"]] = "never"
 
     energy: Energy
-    maps: Maps
+    maps: StoredMaps
 
-    def misfits(self, start: Start) -> Iterator[Finding]:
+    def misfits(self, start: StartingPoint) -> Iterator[Finding]:
         """Yield a finding for layers that an encoder lacks, too."""
         yield from super().misfits(start)
         for depth in start.depths:

@@ -15,7 +15,7 @@ from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.cells import brief, p_text, printed_sides
 from workflow_scripts.settings.grids import PAPERS
 from workflow_scripts.settings.report import CLAIMS_FOLDER
-from workflow_scripts.verbs.printing import Answer, Row, Rows, argument, markdown_table
+from workflow_scripts.verbs.printing import Answer, PrintedTable, Row, argument, markdown_table
 from workflow_scripts.verbs.records import study_folder
 
 VERDICTS = ("supported", "contradicted", "undecided", NOT_RUN)
@@ -110,8 +110,8 @@ def answer(papers: list[str], study: Path, markdown: bool) -> Answer:
         return Answer(parts=["\n".join(map(markdown_table, (counts, here))).rstrip()])
     return Answer(
         parts=[
-            Rows("claims", rows, shown=here),
-            Rows("not run", [], shown=left_out(rows)),
-            Rows("verdicts", counts),
+            PrintedTable("claims", rows, shown=here),
+            PrintedTable("not run", [], shown=left_out(rows)),
+            PrintedTable("verdicts", counts),
         ]
     )

@@ -9,7 +9,7 @@ from workflow_scripts.figures.curves import HOW_DRAWN, curves, draw_curves
 from workflow_scripts.figures.drawing import figure_style, to_svg
 from workflow_scripts.provenance.artefacts import RECORD_FILE, atomic
 from workflow_scripts.reporting.records import RunTable, record_of, run_tables
-from workflow_scripts.verbs.printing import Answer, Rows
+from workflow_scripts.verbs.printing import Answer, PrintedTable
 from workflow_scripts.verbs.records import record_at
 
 _HISTORY = "history.parquet"
@@ -88,7 +88,7 @@ def draw(paths: Iterable[Path], to: Path, labels: Mapping[Path, str]) -> Answer:
     lines = [f"not trained, so without a learning curve: {untrained}"] if untrained else []
     return Answer(
         f"{to}: {len(histories)} trainings of {runs}",
-        parts=[Rows("points", points.to_dict("records"), shown=()), *lines],
+        parts=[PrintedTable("points", points.to_dict("records"), shown=()), *lines],
     )
 
 

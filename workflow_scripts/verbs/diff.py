@@ -23,7 +23,7 @@ from safetensors import SafetensorError, safe_open
 from workflow_scripts.arrays import Floats
 from workflow_scripts.provenance.artefacts import RECORD_FILE, identity
 from workflow_scripts.provenance.record import Record
-from workflow_scripts.verbs.printing import Answer, Rows, argument, rows_of
+from workflow_scripts.verbs.printing import Answer, PrintedTable, argument, rows_of
 from workflow_scripts.verbs.records import (
     HASHES,
     Change,
@@ -206,17 +206,17 @@ def _named(change: Change) -> str:
     return f"{change.section} {change.key}".rstrip() + values
 
 
-def _parts(number: int, step: Step) -> Iterator[str | Rows]:
+def _parts(number: int, step: Step) -> Iterator[str | PrintedTable]:
     of_step = {"step": number}
     pair = {name: getattr(step, name) for name in ("a", "b", "contents_equal", "followed", "not_followed")}
-    yield Rows("steps", [of_step | pair], shown=())
+    yield PrintedTable("steps", [of_step | pair], shown=())
     yield f"A {step.a}\nB {step.b}"
     changes = [of_step | change for change in rows_of(step.changes)]
-    yield Rows("differences", changes, shown=[_row(change) for change in step.changes])
+    yield PrintedTable("differences", changes, shown=[_row(change) for change in step.changes])
     if not step.changes and not step.contents_equal:
         yield "the records are equal: two outputs of one job, or a job that is not deterministic"
     numbers = rows_of(step.numbers)
-    yield Rows("numbers", [of_step | row for row in numbers], shown=numbers)
+    yield PrintedTable("numbers", [of_step | row for row in numbers], shown=numbers)
     if step.followed:
         yield f"input {step.followed}:"
     elif step.not_followed:

@@ -30,7 +30,7 @@ from workflow_scripts.graph.slices import flat
 from workflow_scripts.provenance.artefacts import identity, read_seal
 from workflow_scripts.provenance.record import Label, Record, is_outside, merged_labels
 from workflow_scripts.settings.grids import scored_columns
-from workflow_scripts.verbs.printing import Answer, Row, Rows, argument
+from workflow_scripts.verbs.printing import Answer, PrintedTable, Row, argument
 from workflow_scripts.verbs.records import (
     Records,
     State,
@@ -333,7 +333,7 @@ def answer(path: str, cell: list[str], into: bool) -> Answer:
     """The ancestry of a file or a cell, or the files that were made from a file."""
     if into:
         made = made_into(path)
-        return Answer(f"{len(made)} made from {path}", parts=[Rows("downstream", made)])
+        return Answer(f"{len(made)} made from {path}", parts=[PrintedTable("downstream", made)])
     top, tables = explain_cell(Path(path), parse_cell(cell)) if cell else (explain(Path(path)), {})
     narrowed, chain = "scores" in tables, [*top.walk()]
     rows, settings = tables.get("rows", ()), tables.get("made with", ())
@@ -346,11 +346,11 @@ def answer(path: str, cell: list[str], into: bool) -> Answer:
         f"{verdict}; not as it was: {', '.join(broken)}" if broken else verdict,
         not broken,
         [
-            Rows("rows", rows, shown=as_columns(rows)),
-            Rows("scores", tables.get("scores", ())),
-            Rows("made with", settings, shown=side_by_side(settings)),
-            Rows("files", [_file(depth, node) for depth, node in chain], shown=()),
-            Rows("facts", [fact for _, node in chain for fact in _facts(node)], shown=()),
+            PrintedTable("rows", rows, shown=as_columns(rows)),
+            PrintedTable("scores", tables.get("scores", ())),
+            PrintedTable("made with", settings, shown=side_by_side(settings)),
+            PrintedTable("files", [_file(depth, node) for depth, node in chain], shown=()),
+            PrintedTable("facts", [fact for _, node in chain for fact in _facts(node)], shown=()),
             *([unnarrowed] if cell and not narrowed else []),
             _tree(top, numbers),
             *(f"[{number}] {label}" for label, number in numbers.items()),

@@ -26,11 +26,11 @@ from pydantic import Field
 from workflow_scripts.columns import TABLE
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.provenance.artefacts import atomic, content_identity
-from workflow_scripts.provenance.record import Origin, Record
+from workflow_scripts.provenance.record import CodeOrigin, Record
 from workflow_scripts.reporting.cells import number
 from workflow_scripts.settings.base import Settings
 from workflow_scripts.verbs.plan import FOLDERS, audited_folders
-from workflow_scripts.verbs.printing import Answer, Row, Rows, argument
+from workflow_scripts.verbs.printing import Answer, PrintedTable, Row, argument
 from workflow_scripts.verbs.records import Facts, Records, compare
 
 LOCK = Path("results/provenance.lock.json")
@@ -67,7 +67,7 @@ def printed_means(table: Path) -> Hashes:
     }
 
 
-def machine(origin: Origin) -> str:
+def machine(origin: CodeOrigin) -> str:
     """The machine on which an artefact was made."""
     parts = [origin.processor, origin.capability, f"{origin.threads} threads", origin.gpu]
     return ", ".join([*filter(None, parts), f"Python {origin.python}"])
@@ -120,7 +120,7 @@ def is_table(name: str) -> bool:
 # Checking
 
 
-class Comparison(NamedTuple):
+class LockComparison(NamedTuple):
     """A tree compared with the same studies in a lock."""
 
     same: int
@@ -133,7 +133,7 @@ class Comparison(NamedTuple):
     """Number of printed numbers in the lock."""
 
 
-def check(studies: list[Path], was: Lock) -> Comparison:
+def check(studies: list[Path], was: Lock) -> LockComparison:
     """Compare the artefacts of ``studies`` with those that a lock names in the same studies."""
     study = Records(studies)
     now = locked(study)
@@ -151,7 +151,7 @@ def check(studies: list[Path], was: Lock) -> Comparison:
         for name in sorted(wanted)
         for cell, text in was.printed.get(name, {}).items()
     ]
-    return Comparison(
+    return LockComparison(
         len(here - changed),
         [dict(zip(("path", "kind", "why"), row, strict=True)) for row in sorted(rows)],
         [one for one in printed if one["was"] != one["now"]],
@@ -251,14 +251,14 @@ def answer(
         _in_short(found, f"`{shlex.join(words)}` for details") if short else said,
         not found.differences,
         [
-            Rows("differences", found.differences, shown=() if short else None),
-            Rows("numbers", found.numbers, shown=()),
+            PrintedTable("differences", found.differences, shown=() if short else None),
+            PrintedTable("numbers", found.numbers, shown=()),
         ],
         {"equal": found.same},
     )
 
 
-def _in_short(found: Comparison, details: str) -> str:
+def _in_short(found: LockComparison, details: str) -> str:
     """Whether a tree gives the numbers of a lock, in one line."""
     if not found.differences:
         return f"As published: {found.same} artefacts have the contents of the lock."

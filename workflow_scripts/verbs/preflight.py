@@ -55,7 +55,7 @@ from workflow_scripts.settings.encoders import AdaptedEncoder
 from workflow_scripts.settings.study import Configuration, layers_of
 from workflow_scripts.verbs import estimate, timing
 from workflow_scripts.verbs.plan import CONFIGURATION, TARGETS, PlannedJob, given_call, planned, whole_config
-from workflow_scripts.verbs.printing import Answer, Rows, argument
+from workflow_scripts.verbs.printing import Answer, PrintedTable, argument
 
 Check = tuple[bool, str]
 """Whether something is in order, and a line about it."""
@@ -108,7 +108,7 @@ def answer(
 ) -> Answer:
     """A line for each check, and tables of the jobs that are left; exit code 1 if a check fails."""
     found = [*_checked(package_findings(ROOT / "requirements.lock"), "packages: as pinned")]
-    tables, to_pin, notes = list[Rows](), dict[str, str](), list[str]()
+    tables, to_pin, notes = list[PrintedTable](), dict[str, str](), list[str]()
     try:
         call, began = given_call(configfile, config), time.monotonic()
         jobs = planned(targets, call, from_nothing=False, profile=profile)
@@ -121,13 +121,13 @@ def answer(
         times, notes = _times(study, jobs, place, planning, measure=measure)
         tables = [
             *times,
-            Rows("jobs by rule", estimate.by_rule(study, jobs)),
-            Rows("requests", estimate.requests(study.settings, jobs)),
-            Rows(
+            PrintedTable("jobs by rule", estimate.by_rule(study, jobs)),
+            PrintedTable("requests", estimate.requests(study.settings, jobs)),
+            PrintedTable(
                 "read from",
                 estimate.read_from(study.settings, jobs or planned(targets, call), study.data_root),
             ),
-            Rows("gaps", estimate.gaps(study)),
+            PrintedTable("gaps", estimate.gaps(study)),
         ]
         to_pin = estimate.to_pin(study)
     except ConfigError as error:
@@ -141,9 +141,11 @@ def answer(
     if not failed and any(one.rows for one in tables if one.name == "gaps"):
         said += " Some rows of its tables stay empty: gaps."
     tables += [
-        Rows("checks", [{"good": good, "line": line} for good, line in found], shown=()),
-        Rows("to pin", [{"setting": where, "line": line} for where, line in to_pin.items()], shown=()),
-        Rows("notes on times", [{"line": line} for line in notes], shown=()),
+        PrintedTable("checks", [{"good": good, "line": line} for good, line in found], shown=()),
+        PrintedTable(
+            "to pin", [{"setting": where, "line": line} for where, line in to_pin.items()], shown=()
+        ),
+        PrintedTable("notes on times", [{"line": line} for line in notes], shown=()),
     ]
     return Answer(said, not failed, [*tables, *lines])
 
@@ -158,7 +160,7 @@ def place_of(profile: str | None, cores: int | None) -> timing.Place:
 
 def _times(
     study: Study, jobs: Sequence[PlannedJob], place: timing.Place, planning: float, *, measure: bool
-) -> tuple[list[Rows], list[str]]:
+) -> tuple[list[PrintedTable], list[str]]:
     """Return the tables of times, and lines about what they lack."""
     measured, notes = dict[str, float](), list[str]()
     if measure:
@@ -178,7 +180,7 @@ def _times(
         "time by rule": timing.by_rule(jobs, found),
         "time in all": timing.in_all(jobs, found, place, planning),
     }
-    return [Rows(name, rows, shown=timing.shown(rows)) for name, rows in tables.items()], notes
+    return [PrintedTable(name, rows, shown=timing.shown(rows)) for name, rows in tables.items()], notes
 
 
 def checks(study: Study, jobs: Sequence[PlannedJob], profile: str | None, *, ask: bool) -> Iterator[Check]:

@@ -36,7 +36,7 @@ def argument(*names: str, exclusive: bool = False, **options: Any) -> Argument:
     return names, exclusive, options
 
 
-class Rows(NamedTuple):
+class PrintedTable(NamedTuple):
     """A table: rows with the same keys, which are its headings, in the order of the first row."""
 
     name: str
@@ -54,7 +54,7 @@ class Answer:
     """The last line that is printed."""
     good: bool = True
     """True if there is nothing to report (exit code 0, else 1)."""
-    parts: Sequence[Rows | RenderableType] = ()
+    parts: Sequence[PrintedTable | RenderableType] = ()
     """Tables, and lines as text, in the order in which they are printed. --json has the tables only."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Further entries of the verdict in --json."""
@@ -66,9 +66,9 @@ class Answer:
 
 def records(answer: Answer) -> list[dict[str, Any]]:
     """Return the rows of an answer as --json has them, its verdict last."""
-    tables = [part for part in answer.parts if isinstance(part, Rows)]
+    tables = [part for part in answer.parts if isinstance(part, PrintedTable)]
     said = {"good": answer.good, "verdict": answer.verdict, **answer.facts}
-    verdicts = [Rows("verdict", [said])] if answer.verdict or answer.facts else []
+    verdicts = [PrintedTable("verdict", [said])] if answer.verdict or answer.facts else []
     return [
         {"part": _plain_key(table.name)} | {_plain_key(key): _plain(value) for key, value in row.items()}
         for table in [*tables, *verdicts]
@@ -120,7 +120,7 @@ def give(answer: Answer, *, as_json: bool) -> int:
 def _printed(answer: Answer) -> Iterator[RenderableType]:
     """Yield the parts of an answer as they are printed, without tables that have no rows to print."""
     for part in answer.parts:
-        if not isinstance(part, Rows):
+        if not isinstance(part, PrintedTable):
             yield part
         elif rows := part.rows if part.shown is None else part.shown:
             yield _table(part.name, rows)

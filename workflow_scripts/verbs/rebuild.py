@@ -22,7 +22,7 @@ from workflow_scripts.graph.code_lists import FOLDER as CODE
 from workflow_scripts.graph.notes import Call
 from workflow_scripts.provenance.artefacts import RECORD_FILE, read_seal
 from workflow_scripts.verbs.plan import CONFIGURATION, PlannedJob, given_call, planned, writer
-from workflow_scripts.verbs.printing import Answer, Rows, argument, rows_of
+from workflow_scripts.verbs.printing import Answer, PrintedTable, argument, rows_of
 from workflow_scripts.verbs.records import artefact_at, compare_artefacts, job_name
 
 # Sums of floats depend on the number of threads. Snakemake gives a job the threads of its rule: one, except for
@@ -103,4 +103,6 @@ def answer(path: Path, configfile: list[str], config: list[str]) -> Answer:
     differing = sum(one["contents"] == "differ" for one in found)
     identical = sum(one["record"] == "identical" for one in found)
     said = f"{len(found)} rebuilt: {identical} identical byte for byte, {differing} with different contents"
-    return Answer(said, not differing, [Rows("rebuilt", found), Rows("changes", changes, shown=())])
+    return Answer(
+        said, not differing, [PrintedTable("rebuilt", found), PrintedTable("changes", changes, shown=())]
+    )

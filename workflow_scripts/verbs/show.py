@@ -39,7 +39,7 @@ from workflow_scripts.reporting.sheets import (
     to_csv,
 )
 from workflow_scripts.verbs.curves import draw, histories_of, is_training, study_of
-from workflow_scripts.verbs.printing import Answer, Rows, argument, markdown
+from workflow_scripts.verbs.printing import Answer, PrintedTable, argument, markdown
 from workflow_scripts.verbs.records import artefact_at, relative_name, study_folder
 
 _PIPE_WIDTH = 240
@@ -214,7 +214,7 @@ def answer(
     choice = Choice(_headings(columns, sheets), sort, reverse, top, notes)
     chosen = choice.of(tables)
     cells = [row for one in chosen for row in one.sheet.rows if row["seeds"] is not None]
-    return Answer(parts=[Rows("cells", cells, shown=()), *_printed(chosen, form, by, choice)])
+    return Answer(parts=[PrintedTable("cells", cells, shown=()), *_printed(chosen, form, by, choice)])
 
 
 def _tables(paths: Sequence[Path], by: selection.By | None, *, timed: bool) -> list[Shown]:

@@ -22,7 +22,7 @@ from workflow_scripts.provenance.job import paths_by_role
 from workflow_scripts.provenance.key import canonical
 from workflow_scripts.provenance.record import Input, Record, sha256_of
 from workflow_scripts.verbs.plan import CONFIGURATION, TARGETS, PlannedJob, given_call, planned, writer
-from workflow_scripts.verbs.printing import Answer, Row, Rows, argument, rows_of
+from workflow_scripts.verbs.printing import Answer, PrintedTable, Row, argument, rows_of
 from workflow_scripts.verbs.records import HASHES, Change, Records, compare, facts, is_sealed, job_name
 
 _ORDER = Change("input", "order", "another", "as configured")
@@ -69,10 +69,10 @@ def answer(targets: list[str], configfile: list[str], config: list[str], all: bo
         f"{len(missing)} files missing",
         not (each or missing),
         [
-            Rows("causes", [*_causes(own, asked, behind)]),
-            Rows("by folder", _by_folder(artefacts, rules)),
-            Rows("artefacts", artefacts, shown=()),
-            Rows("reasons", reasons, shown=()),
+            PrintedTable("causes", [*_causes(own, asked, behind)]),
+            PrintedTable("by folder", _by_folder(artefacts, rules)),
+            PrintedTable("artefacts", artefacts, shown=()),
+            PrintedTable("reasons", reasons, shown=()),
             *lines,
         ],
     )

@@ -26,7 +26,7 @@ from typing import NamedTuple
 from workflow_scripts.graph.notes import Call, call_for
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.verbs.plan import FOLDERS, audited_folders, given_call, snakemake_options
-from workflow_scripts.verbs.printing import Answer, Rows, rows_of
+from workflow_scripts.verbs.printing import Answer, PrintedTable, rows_of
 from workflow_scripts.verbs.records import (
     REPORT,
     Fault,
@@ -175,8 +175,8 @@ def answer(studies: list[Path], configfile: list[str], config: list[str]) -> Ans
         f"{len(records.by_file)} artefacts in {', '.join(records.folders)}: {said}",
         not findings,
         [
-            Rows("findings", rows_of(findings)),
-            Rows("commands", [{"command": line} for line in mending], shown=()),
+            PrintedTable("findings", rows_of(findings)),
+            PrintedTable("commands", [{"command": line} for line in mending], shown=()),
             *mending,
             *note,
         ],

@@ -26,7 +26,7 @@ from typing import NamedTuple
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.notes import STUDIES
 from workflow_scripts.provenance.running import Holder, beside, holder_of
-from workflow_scripts.verbs.printing import Answer, Row, Rows, argument
+from workflow_scripts.verbs.printing import Answer, PrintedTable, Row, argument
 from workflow_scripts.verbs.records import study_folder
 
 _LOGS = Path("logs")
@@ -76,7 +76,7 @@ def answer(studies: list[Path], once: bool) -> Answer:
     return Answer(
         f"jobs: {', '.join(listed) or 'none running'}",
         states.keys() <= {"running"},
-        [Rows("jobs", rows, [*map(_shown, rows)])],
+        [PrintedTable("jobs", rows, [*map(_shown, rows)])],
         renewed=None if once else lambda: answer(studies, once),
     )
 

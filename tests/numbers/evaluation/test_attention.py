@@ -6,7 +6,7 @@ from benchmarks import material
 from workflow_scripts.columns import ATTENTION
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.attention import attention_maps, cls_energy, energy
-from workflow_scripts.settings.suites import Energy, Maps
+from workflow_scripts.settings.suites import StoredMaps, Energy
 
 FOLDER = material.minilm()
 SENTENCES = ["A short one.", "This is an example sentence for visualizing attention scores."]
@@ -60,7 +60,9 @@ def test_a_model_without_such_layers_is_refused(minilm):
 def test_maps_name_the_tokens_and_equal_the_models_attention(minilm):
     """Heads of an ensemble's second encoder follow those of its first."""
     models, tokenizer = minilm
-    table = attention_maps(2 * models, tokenizer, Maps(sentences=SENTENCES, layers=[1, 6], max_tokens=64))
+    table = attention_maps(
+        2 * models, tokenizer, StoredMaps(sentences=SENTENCES, layers=[1, 6], max_tokens=64)
+    )
     assert table.schema == ATTENTION
     lengths = [len(tokenizer(sentence)["input_ids"]) for sentence in SENTENCES]
     assert len(table) == sum(2 * 24 * length**2 for length in lengths)
@@ -75,4 +77,4 @@ def test_maps_name_the_tokens_and_equal_the_models_attention(minilm):
 
 def test_a_layer_that_does_not_exist_is_named(minilm):
     with pytest.raises(ConfigError, match=r"no layer 7\. Choose from: 1 to 6"):
-        attention_maps(*minilm, Maps(sentences=SENTENCES, layers=[7], max_tokens=64))
+        attention_maps(*minilm, StoredMaps(sentences=SENTENCES, layers=[7], max_tokens=64))

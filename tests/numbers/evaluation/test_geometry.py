@@ -13,7 +13,7 @@ from workflow_scripts.evaluation.geometry import (
     mean_modulus,
     uniformity,
 )
-from workflow_scripts.settings.suites import Positives, Sample
+from workflow_scripts.settings.suites import Positives, SentenceSample
 from workflow_scripts.settings.suites import Sts as Config
 
 
@@ -132,7 +132,7 @@ def test_both_readings_of_a_threshold_and_of_scale_are_measured(comparison, norm
 
 def test_a_cloud_takes_distinct_long_enough_sentences():
     rows = {"sentence": ["a", "aa", "aa", "bb", "cc"], "document": [0] * 5, "position": range(5)}
-    sample = Sample(dataset="wiki", min_characters=2, max_sentences=2)
+    sample = SentenceSample(dataset="wiki", min_characters=2, max_sentences=2)
     config = Config(samples={"wiki_first": sample}, max_tokens=64)
     scores = scores_of(sts.load("wiki_first", pa.table(rows, schema=SENTENCES), config), encode)
     assert [score.metric for score in scores] == ["isoscore", "mean_modulus", "mean_cosine"]

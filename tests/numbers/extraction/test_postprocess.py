@@ -7,7 +7,7 @@ from sklearn.preprocessing import QuantileTransformer, StandardScaler
 
 from workflow_scripts.evaluation.correlation import cosine, spearman
 from workflow_scripts.evaluation.geometry import isoscore
-from workflow_scripts.extraction.postprocess import Sample, apply, fit
+from workflow_scripts.extraction.postprocess import FittedSample, apply, fit
 from workflow_scripts.settings.extraction import Abtt, Learnt, Plain, Quantile
 
 QUANTILE = Quantile(kind="quantile_uniform", label="x", fit="task", quantiles=50)
@@ -28,8 +28,8 @@ def vectors():
 
 
 def shaped(settings, vectors, others=None):
-    sample = Sample(vectors)
-    return apply(settings, fit(settings, sample), sample if others is None else Sample(others))
+    sample = FittedSample(vectors)
+    return apply(settings, fit(settings, sample), sample if others is None else FittedSample(others))
 
 
 def test_normalising_changes_no_cosine_and_no_rank(vectors):
@@ -86,7 +86,7 @@ def test_a_fit_counts_every_vector_as_often_as_it_occurs(vectors, settings):
     """F13"""
     rows = occurring(vectors)
     assert len(set(rows)) < len(vectors) < len(rows)
-    together, apart = fit(settings, Sample(vectors, rows)), fit(settings, Sample(vectors[rows]))
+    together, apart = fit(settings, FittedSample(vectors, rows)), fit(settings, FittedSample(vectors[rows]))
     assert together.keys() == apart.keys() != set()
     for part, values in together.items():
         np.testing.assert_array_equal(values, apart[part])
@@ -98,14 +98,14 @@ def test_quantiles_of_given_references_are_scikit_learns_to_the_last_place(vecto
     """Its own interpolation, both ways and in no order, on the references that are fitted here."""
     vectors = np.round(scale * vectors)[:count]
     vectors[:, 5] = 3  # one feature that does not vary
-    sample = Sample(vectors, occurring(vectors))
+    sample = FittedSample(vectors, occurring(vectors))
     references_DQ = fit(QUANTILE, sample)["references_DQ"]
     assert (np.diff(references_DQ, axis=1) >= 0).all()
     peer = QuantileTransformer()
     peer.n_features_in_, peer.quantiles_ = vectors.shape[1], references_DQ.T
     peer.n_quantiles_, peer.references_ = len(references_DQ.T), np.linspace(0, 1, len(references_DQ.T))
     for others in (vectors, np.float32(1.3) * vectors - 1, vectors[::-1]):
-        ours = apply(QUANTILE, {"references_DQ": references_DQ}, Sample(others))
+        ours = apply(QUANTILE, {"references_DQ": references_DQ}, FittedSample(others))
         np.testing.assert_allclose(ours, peer.transform(others.astype(np.float64)), rtol=0, atol=6e-8)
 
 

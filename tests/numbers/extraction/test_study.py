@@ -21,7 +21,7 @@ from workflow_scripts.evaluation import sts
 from workflow_scripts.evaluation.base import Task
 from workflow_scripts.extraction.representations import TableVectors, Tokens, random_tables
 from workflow_scripts.extraction.study import (
-    Opened,
+    ReadyRepresentation,
     evaluate,
     plan,
     sentence_vectors,
@@ -198,7 +198,7 @@ def opened_random(settings):
     tokenizer = load_tokenizer(minilm())
     vocabulary = read_vocabulary(tokenizer, **json.loads(BIASES.read_text()))
     tables = random_tables(settings.representation, len(vocabulary.tokens))
-    return Opened(
+    return ReadyRepresentation(
         TableVectors(lambda texts, most: tokenise(tokenizer, texts, most), tables), vocabulary, None, 0
     )
 
@@ -310,7 +310,7 @@ def test_a_tasks_documents_are_its_texts_as_the_weighting_has_them(tiny_bert, ch
         "kind": "idf", "label": "x", "documents": "task", "text": "raw", "formula": "documents", "unseen": "max",
         "repeated": "once",
     }  # fmt: skip
-    opened = Opened(None, read_vocabulary(tokenizer, [], []), None, 2)
+    opened = ReadyRepresentation(None, read_vocabulary(tokenizer, [], []), None, 2)
     found = token_weights([("idf", Idf(**block | changes))], tokens, numbered, opened)["idf"]
     np.testing.assert_allclose(found.weights_F[:7], np.array(expected) / sum(expected), rtol=1e-6)
 

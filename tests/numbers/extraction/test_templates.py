@@ -14,7 +14,7 @@ from workflow_scripts.extraction.vocabulary import read_vocabulary
 from workflow_scripts.extraction.weighting import weigh, weight_tables
 from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.models.templates import cut, fill
-from workflow_scripts.settings.extraction import Masks, Uniform
+from workflow_scripts.settings.extraction import MaskAverage, Uniform
 from workflow_scripts.settings.names import Template
 
 TEMPLATES = {
@@ -64,7 +64,7 @@ def test_a_sentence_in_a_prompt_is_the_mean_of_the_last_states_of_its_masks(tmp_
     texts = tiny.sentences(4)
     representation = EncoderVectors(backbone, tokenizer, template, None, "float32")
     text = representation.tokens(texts, 32).filled
-    tables = weight_tables(Masks(kind="masks", label="x"), read_vocabulary(tokenizer, [], []), None, [])
+    tables = weight_tables(MaskAverage(kind="masks", label="x"), read_vocabulary(tokenizer, [], []), None, [])
     weights = {"masks": weigh(text, tables, np.zeros(len(text), np.int64))}
     (made,) = representation.make(text, weights, [Key(0.0, 0, "last", "masks")])
     assert made.note == ""
@@ -128,7 +128,7 @@ def test_long_sentences_are_cut_to_text_whose_tokens_fit(tiny_bert):
 @pytest.mark.parametrize(
     ("weighting", "read"),
     [
-        (Masks(kind="masks", label="x"), ["[MASK]", "[MASK]"]),
+        (MaskAverage(kind="masks", label="x"), ["[MASK]", "[MASK]"]),
         (Uniform(kind="uniform", label="x", specials=False, masks=False), ["the", "[MASK]", "and", "[SEP]", "of", "means", "and"]),
         (Uniform(kind="uniform", label="x", specials=True, masks=False), ["[CLS]", "the", "[MASK]", "and", "[SEP]", "of", "means", "and", "[SEP]"]),
     ],
@@ -151,4 +151,4 @@ def test_marks_inside_a_text_are_words_like_others(tmp_path, weighting, read):
     assert [token for token, weight in zip(tokens, weights, strict=True) if weight] == expected
     np.testing.assert_allclose(weights[weights > 0], 1 / len(expected), rtol=1e-6)
     own = tokens.index("[MASK]")
-    assert (weights[own] == 0) == isinstance(weighting, Masks)
+    assert (weights[own] == 0) == isinstance(weighting, MaskAverage)

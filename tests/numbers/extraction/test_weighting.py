@@ -11,7 +11,7 @@ from workflow_scripts.extraction.vocabulary import Counts, count_documents, read
 from workflow_scripts.extraction.weighting import idf, weigh, weight_tables
 from workflow_scripts.models.backbone import load_tokenizer
 from workflow_scripts.models.tokens import tokenise
-from workflow_scripts.settings.extraction import Idf, Masks, Unbiased, Uniform
+from workflow_scripts.settings.extraction import Idf, MaskAverage, Unbiased, Uniform
 
 AVERAGE = Uniform(kind="uniform", label="x", specials=True, masks=True)
 
@@ -132,7 +132,7 @@ def test_one_kind_of_tokens_is_left_out_or_several(tokenizer, vocabulary, drop, 
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        (Masks(kind="masks", label="x"), [0, 0, 0.5, 0, 0.5, 0]),
+        (MaskAverage(kind="masks", label="x"), [0, 0, 0.5, 0, 0.5, 0]),
         (Uniform(kind="uniform", label="x", specials=True, masks=False), [0.25, 0.25, 0, 0.25, 0, 0.25]),
         (Uniform(kind="uniform", label="x", specials=False, masks=False), [0, 0.5, 0, 0.5, 0, 0]),
     ],

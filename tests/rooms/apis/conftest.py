@@ -7,7 +7,7 @@ from deep_translator.constants import BASE_URLS
 
 from tests import fault_server, tiny
 from tests.workshop import CALLS
-from workflow_scripts.apis.asking import Watch, collect_answers
+from workflow_scripts.apis.asking import CircuitBreaker, collect_answers
 from workflow_scripts.apis.ledger import Ledger
 from workflow_scripts.apis.llm import Llm
 from workflow_scripts.apis.translators import Direction, make_translator
@@ -67,7 +67,7 @@ def ask(ledger):
     def rows(engine, texts=TEXTS, *, offline=False):
         requests = [engine.request(text) for text in texts]
         ledger.read_only = offline
-        found = collect_answers(requests, ledger, engine, Watch(engine.place, 1000))
+        found = collect_answers(requests, ledger, engine, CircuitBreaker(engine.place, 1000))
         return [found[request.key] for request in requests]
 
     return rows

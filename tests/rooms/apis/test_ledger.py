@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests import docs
-from workflow_scripts.apis.ledger import Ledger, Request, Row
+from workflow_scripts.apis.ledger import ApiRequest, Ledger, Row
 from workflow_scripts.errors import ApiError, DataError
 
 
 def request(number):
-    return Request("google", "", "en", "fr", f"text {number}")
+    return ApiRequest("google", "", "en", "fr", f"text {number}")
 
 
 def row(number, answer=None, status="usable", **more):
@@ -32,7 +32,7 @@ def answers_in(ledger, numbers):
 
 
 def test_a_row_is_stored_in_plain_text_with_all_attributes(tmp_path):
-    asked = Request("openai", "deepseek-chat", "", "", "Write.", '{"seed": 7}')
+    asked = ApiRequest("openai", "deepseek-chat", "", "", "Write.", '{"seed": 7}')
     kept = Row(asked, "Said.", "usable", cost_usd=0.25, attributes='{"endpoint": "http://one"}')
     with Ledger(tmp_path / "deep/answers.sqlite") as ledger:
         dated = ledger.save([kept, row(1, "", "rejected", reason="empty")])
@@ -51,7 +51,7 @@ def test_a_row_is_stored_in_plain_text_with_all_attributes(tmp_path):
 )
 @settings(max_examples=50)
 def test_requests_have_one_key_if_and_only_if_they_are_equal(one, other):
-    assert (Request(*one).key == Request(*other).key) == (one == other)
+    assert (ApiRequest(*one).key == ApiRequest(*other).key) == (one == other)
 
 
 def test_many_rows_are_saved_at_once_and_a_later_one_takes_the_place_of_an_earlier_one(tmp_path):
@@ -148,7 +148,7 @@ def test_users_of_one_group_share_a_ledger_if_its_folder_is_theirs(mode, shared)
                 ledger.save([row(1)])
         finally:
             os.umask(umask)
-        theirs = Request("google", "", "en", "fr", "theirs")
+        theirs = ApiRequest("google", "", "en", "fr", "theirs")
 
         def write():
             with Ledger(path) as ledger:
@@ -225,7 +225,9 @@ def test_the_documented_commands_sum_costs_list_answers_and_forget_them(tmp_path
         if line.startswith("sqlite3")
     ]
     failed = row(2, "Error 500", "failed", reason="error message")
-    paid = [Row(Request("openai", "m", "", "", text), "Said.", "usable", cost_usd=0.5) for text in ("a", "b")]
+    paid = [
+        Row(ApiRequest("openai", "m", "", "", text), "Said.", "usable", cost_usd=0.5) for text in ("a", "b")
+    ]
     with Ledger(tmp_path / "answers/answers.sqlite") as ledger:
         ledger.save([row(1), failed, row(3, "", "rejected", reason="empty"), *paid])
     summed, listed, _ = [

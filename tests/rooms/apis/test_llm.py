@@ -5,7 +5,7 @@ import pytest
 
 from tests.fault_server import FaultServer, chat, fault
 from tests.rooms.apis.conftest import KEY, PRICE, statuses
-from workflow_scripts.apis.ledger import Request, Row
+from workflow_scripts.apis.ledger import ApiRequest, Row
 from workflow_scripts.apis.llm import usage_by_model
 from workflow_scripts.errors import ApiError
 
@@ -145,7 +145,7 @@ def test_another_model_that_answers_ends_the_job_or_is_recorded(complete, ledger
 def test_costs_are_added_and_unknown_where_a_call_was_not_counted():
     def row(model, cost, tokens, day):
         noted = {"model": model, "prompt_tokens": tokens, "completion_tokens": tokens}
-        asked = Request("openai", "x", "", "", day)
+        asked = ApiRequest("openai", "x", "", "", day)
         return Row(asked, "", "usable", "", f"{day}T00:00:00Z", cost, json.dumps(noted))
 
     counted = [row("m", 0.25, 10, "2026-01-05"), row("m", 0.5, 20, "2026-01-02")]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workflow_scripts.apis.answer_checks import text_fault
-from workflow_scripts.apis.ledger import Request, Row
+from workflow_scripts.apis.ledger import ApiRequest, Row
 from workflow_scripts.columns import ROUND_TRIPS, SENTENCES, TRIP_COSINES, TRIPLES
 from workflow_scripts.data.round_trip_corpora import to_train_on
 from workflow_scripts.data.round_trips import round_trips, shard_rows
@@ -28,7 +28,7 @@ def base_of(sentences):
 
 def row_of(text, answer):
     """A row as an engine and the door leave it."""
-    request = Request("toy", "", "en", "es", text)
+    request = ApiRequest("toy", "", "en", "es", text)
     if answer is None:
         return Row(request, None, "refused")
     fault = text_fault(answer, text)

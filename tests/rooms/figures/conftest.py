@@ -13,7 +13,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from tests.rooms.reporting.conftest import finished
-from workflow_scripts.figures.base import Request, all_figures
+from workflow_scripts.figures.base import FigureRequest, all_figures
 from workflow_scripts.figures.drawing import figure_style, to_svg
 from workflow_scripts.provenance.artefacts import job_record, write_table
 
@@ -41,7 +41,7 @@ def shown(
 ) -> Shown:
     """Draw a figure as its job does, and lay it out."""
     declared = all_figures()[name]
-    request = Request(declared.settings.parse(block, name), inputs, **more)
+    request = FigureRequest(declared.settings.parse(block, name), inputs, **more)
     with figure_style():
         points, picture, notes = declared.draw(request)
         svg = to_svg(picture, "figure", "A title", "What it shows.", [*notes, FOOTNOTE])

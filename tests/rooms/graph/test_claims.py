@@ -14,7 +14,7 @@ from workflow_scripts.graph.configuration import read_mapping
 from workflow_scripts.graph.extraction import definable_rows, names, tables_of
 from workflow_scripts.graph.study import Study
 from workflow_scripts.reporting.extraction import places
-from workflow_scripts.settings.report import CLAIMS_FOLDER, Claim, Comparison, claims_in
+from workflow_scripts.settings.report import CLAIMS_FOLDER, Claim, ClaimComparison, claims_in
 
 STUDIES = {
     "paper": [],
@@ -58,7 +58,7 @@ def test_printed_numbers_are_those_of_the_published_tables():
     known, checked = published(), 0
     for key, claim in EVERY.items():
         compared, values = claim.compared, (claim.printed_ours, claim.printed_theirs)
-        cells = compared.cells if isinstance(compared, Comparison) else ()
+        cells = compared.cells if isinstance(compared, ClaimComparison) else ()
         for cell, value in zip(cells, values, strict=False):
             printed = known.get((compared.table, *cell))
             assert printed is None or value in printed, (key, cell)
@@ -82,7 +82,7 @@ def test_every_comparison_is_in_tables_that_some_study_here_makes(study):
     """``study_in`` has checked the cells of the tables that this study makes."""
     made = {*study.grids, *study.shown_extraction.tables, *study.shown_extraction.figures}
     compared = [claim.compared for claim in CLAIMS[study.settings.claims.scale].values()]
-    tables = {one.table for one in compared if isinstance(one, Comparison)}
+    tables = {one.table for one in compared if isinstance(one, ClaimComparison)}
     assert tables and tables <= made
 
 
@@ -191,7 +191,7 @@ def test_no_fixed_text_of_a_study_counts_seeds_or_steps():
     pages = [read_mapping(file).get("report", {}).get("page", {}) for file in ROOT.glob("config/*.yaml")]
     said = [text for page in pages for text in page.values() if text]
     compared = [claim.compared for claim in CLAIMS["demo"].values()]
-    said += [one.note if isinstance(one, Comparison) else one for one in compared]
+    said += [one.note if isinstance(one, ClaimComparison) else one for one in compared]
     assert len(said) > 100
     assert [
         text

@@ -8,10 +8,10 @@ from tests.planning import ROOT, grids_in, merged_config
 from workflow_scripts.errors import MissingError, UnreachableError
 from workflow_scripts.graph import source_plans
 from workflow_scripts.graph.checks import open_study
-from workflow_scripts.graph.claims import Claims
+from workflow_scripts.graph.claims import PlannedClaims
 from workflow_scripts.graph.gaps import Gaps, gap_runs, unpinned
 from workflow_scripts.graph.needs import need_findings
-from workflow_scripts.graph.reporting import Figures, Page
+from workflow_scripts.graph.reporting import Figures, PlannedPage
 
 PAPER = "config/config.yaml"
 CLAIF, MULTICSR = (
@@ -60,7 +60,7 @@ def test_table_2_of_3r_has_its_missing_sets_as_gaps_and_plans_the_rest(opened):
     planned = [*grid.suite_files("{run}"), *study.per_run("{run}")]
     assert len(grid.runs) > 8 and not {*planned} & study.gaps.keys()
     assert study.read_corpora == ["nli", "wiki1m"] and study.read_encoders == ["bert_base", "roberta_base"]
-    assert not {"claif", "multicsr", "syncse_scratch"} & {*Page(study).datasets}
+    assert not {"claif", "multicsr", "syncse_scratch"} & {*PlannedPage(study).datasets}
 
 
 def test_what_is_made_from_a_gap_is_a_gap_for_the_same_reason(opened):
@@ -99,7 +99,7 @@ def test_figures_and_claims_leave_gaps_out(opened):
     assert {*figures.by_experiment["three_r_table2"]["learning_curves"].runs} == {
         *study.grids["three_r_table2"].runs
     }
-    assert Claims(study).reads()["tables"]
+    assert PlannedClaims(study).reads()["tables"]
 
 
 def test_a_source_that_appears_ends_a_gap(opened, tmp_path):

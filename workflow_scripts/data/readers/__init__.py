@@ -1,9 +1,9 @@
 """Readers of source formats: functions in the modules of this folder, selected by a dataset's source.
 
 A reader receives files by role (the keys of the source's ``files``, with checked hashes) and the source's ``options``,
-parsed by its class in ``settings.sources``. It returns ``Rows`` of a form listed in the class, and raises a DataError
-with file and line, the actual and the expected contents. It need not catch a library's exceptions for damaged files:
-``datasets.load`` adds the file's name.
+parsed by its class in ``settings.sources``. It returns ``SourceRows`` of a form listed in the class, and raises a
+DataError with file and line, the actual and the expected contents. It need not catch a library's exceptions for damaged
+files: ``datasets.load`` adds the file's name.
 
 Lines of text end at a line feed, with or without carriage returns: ``str.splitlines`` would also split at characters
 that occur inside texts (U+0085, U+2028). A file whose name ends in ``.gz`` is decompressed. Pairs without a score and
@@ -24,7 +24,7 @@ from workflow_scripts.errors import DataError
 Files = Mapping[str, Path]
 
 
-class Rows(NamedTuple):
+class SourceRows(NamedTuple):
     """The rows of a source."""
 
     table: pa.Table

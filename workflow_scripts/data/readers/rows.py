@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from workflow_scripts.columns import FORMS, LABELLED, PAIRS, SIDES
-from workflow_scripts.data.readers import Files, Rows, read_text, split_lines
+from workflow_scripts.data.readers import Files, SourceRows, read_text, split_lines
 from workflow_scripts.data.tables import MISSING, TEXT_COLUMNS, number_of, table_of
 from workflow_scripts.errors import DataError
 from workflow_scripts.settings.sources import PARTS, ClassFiles, Delimited, Lee
@@ -20,7 +20,7 @@ from workflow_scripts.settings.sources import PARTS, ClassFiles, Delimited, Lee
 csv.field_size_limit(2**31 - 1)  # datasets.check_contract limits the length of texts
 
 
-def delimited(files: Files, options: Delimited) -> Rows:
+def delimited(files: Files, options: Delimited) -> SourceRows:
     """Return the rows of the parts train, dev and test, or of the only part ``all``, whose rows have no split.
 
     Cells are separated by tabs, commas or spaces, with or without quoting and a header. Options map the file's columns
@@ -46,7 +46,7 @@ def delimited(files: Files, options: Delimited) -> Rows:
                 rows.append([_cell(name, row.get(name), options) for name in schema.names])
             except ValueError as error:
                 raise DataError(f"{place}: {error}. Correct the line.") from None
-    return Rows(table_of(rows, schema))
+    return SourceRows(table_of(rows, schema))
 
 
 def _check_first(rows: Sequence[tuple[str, Mapping[str, str]]]) -> None:
@@ -165,7 +165,7 @@ def _cell(name: str, text: str | None, options: Delimited) -> str | float | None
 _ESCAPE = re.compile(r"M-(\^[@-_?]|[ -~])")
 
 
-def class_files(files: Files, _options: ClassFiles) -> Rows:
+def class_files(files: Files, _options: ClassFiles) -> SourceRows:
     """Return the texts of one file per class, one per line, in alphabetical order of roles: MR, CR, SUBJ and MPQA.
 
     Blank lines are kept as empty texts, because SentEval counts them (CR 3,775 and MPQA 10,606 texts). The files of MR
@@ -181,10 +181,10 @@ def class_files(files: Files, _options: ClassFiles) -> Rows:
     escapes = sum(_ESCAPE.search(line) is not None for _, line in lines)
     blank = sum(not text for _, text, *_ in rows)
     kept = Counter({"kept: escapes of cat -v": escapes, "kept: blank line": blank})
-    return Rows(table_of(rows, LABELLED), +kept)
+    return SourceRows(table_of(rows, LABELLED), +kept)
 
 
-def lee(files: Files, _options: Lee) -> Rows:
+def lee(files: Files, _options: Lee) -> SourceRows:
     """Return the pairs of Lee and Pincombe's ``documents`` (Latin-1, one per line) and ``ratings`` (a matrix).
 
     Lee, Pincombe and Welsh 2005, An empirical evaluation of models of text document similarity. Ratings range from 0.2
@@ -209,4 +209,4 @@ def lee(files: Files, _options: Lee) -> Rows:
         raise DataError(f"{file}: {problem}. Obtain both files again.")
     pairs = combinations(range(len(documents)), 2)
     rows = [("", documents[i], documents[j], float(ratings[i, j])) for i, j in pairs]
-    return Rows(table_of(rows, PAIRS))
+    return SourceRows(table_of(rows, PAIRS))

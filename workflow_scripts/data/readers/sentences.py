@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 from gensim.corpora.wikicorpus import extract_pages, filter_wiki, remove_template
 
 from workflow_scripts.columns import SENTENCES
-from workflow_scripts.data.readers import Files, Rows, read_text, split_lines
+from workflow_scripts.data.readers import Files, SourceRows, read_text, split_lines
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.errors import DataError
-from workflow_scripts.settings.sources import Lines, WikipediaXml, Wikitext
+from workflow_scripts.settings.sources import Lines, WikipediaXml, WikitextReader
 
 # A full stop after one of these, or after a single capital letter, does not end a sentence.
 _ABBREVIATIONS = {
@@ -78,7 +78,7 @@ def keep_sentences(
     return table_of([(sentence, *place) for sentence, place in kept.items()], SENTENCES), dropped
 
 
-def lines(files: Files, options: Lines) -> Rows:
+def lines(files: Files, options: Lines) -> SourceRows:
     """Return the sentences of the file of role ``text``: one per line, plain text or gzip; each is a document.
 
     Published corpora are such files, and a paper's number of steps counts all lines, including repeated, short and
@@ -93,11 +93,11 @@ def lines(files: Files, options: Lines) -> Rows:
     found = split_lines(read_text(files["text"]))
     _check_plain(files["text"], [line for line in found if line.strip()])
     if options.cleaning == "none":
-        return Rows(table_of([(line, document, 0) for document, line in enumerate(found)], SENTENCES))
+        return SourceRows(table_of([(line, document, 0) for document, line in enumerate(found)], SENTENCES))
     cleaned = [" ".join(line.split()) for line in found]
     blank = Counter({"blank": cleaned.count("")})
     table, cut = keep_sentences(([line] for line in cleaned if line), options.min_words, options.max_words)
-    return Rows(table, blank + cut)
+    return SourceRows(table, blank + cut)
 
 
 def _check_plain(path: Path, lines: Sequence[str]) -> None:
@@ -118,7 +118,7 @@ _JOINED = re.compile(r" @([-,.])@ ")
 _UNKNOWN = "<unk>"
 
 
-def wikitext(files: Files, options: Wikitext) -> Rows:
+def wikitext(files: Files, options: WikitextReader) -> SourceRows:
     """Return the sentences of a release of Wikitext, of all files in the order of the source.
 
     Each paragraph is a document and is split into sentences; headings are dropped. The tokenised release writes rare
@@ -147,7 +147,7 @@ def wikitext(files: Files, options: Wikitext) -> Rows:
             else:
                 rows.append((sentence, document, position))
         document += 1
-    return Rows(table_of(rows, SENTENCES), dropped)
+    return SourceRows(table_of(rows, SENTENCES), dropped)
 
 
 def _paragraphs(path: Path) -> list[str]:
@@ -171,7 +171,7 @@ _BEFORE_POINT = re.compile(r"\s+([,.;:)])")
 _ENDS = (".", "!", "?", '."', '!"', '?"', ".)", ".'")
 
 
-def wikipedia_xml(files: Files, options: WikipediaXml) -> Rows:
+def wikipedia_xml(files: Files, options: WikipediaXml) -> SourceRows:
     """Return the sentences of the bz2-compressed MediaWiki XML dump of role ``dump``, without markup.
 
     Only pages of the article namespace that are not redirects are read. Tables and image captions are removed here,
@@ -184,7 +184,7 @@ def wikipedia_xml(files: Files, options: WikipediaXml) -> Rows:
     dropped: Counter[str] = Counter()
     documents = list(_documents(files["dump"], dropped))
     table, cut = keep_sentences(documents, options.min_words, options.max_words)
-    return Rows(table, dropped + cut)
+    return SourceRows(table, dropped + cut)
 
 
 def _documents(path: Path, dropped: Counter[str]) -> Iterator[list[str]]:

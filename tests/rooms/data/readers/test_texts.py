@@ -7,7 +7,7 @@ import pytest
 from workflow_scripts.data.readers.rows import class_files, lee
 from workflow_scripts.data.readers.sentences import lines, wikitext
 from workflow_scripts.errors import DataError
-from workflow_scripts.settings.sources import ClassFiles, Lee, Lines, Wikitext
+from workflow_scripts.settings.sources import ClassFiles, Lee, Lines, WikitextReader
 
 WIKITEXT = """ \n = Heading = \n \n The first <unk> is 1 @.@ 5 m long . It was well @-@ known . No .\n = = Part = = \n One more , here .\n"""
 
@@ -72,7 +72,7 @@ def test_a_published_file_is_read_as_it_is(written):
 
 
 def test_paragraphs_become_sentences_and_headings_go(written):
-    parsed = wikitext(written(".gz", train=WIKITEXT), Wikitext(unknown="[UNK]", min_characters=10))
+    parsed = wikitext(written(".gz", train=WIKITEXT), WikitextReader(unknown="[UNK]", min_characters=10))
     assert rows(parsed) == [
         ("The first [UNK] is 1.5 m long .", 0, 0),
         ("It was well-known .", 0, 1),
