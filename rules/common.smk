@@ -5,7 +5,7 @@ from pathlib import Path
 
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.graph import job_specs, needs, outside, reporting, source_plans
-from workflow_scripts.graph.claims import Claims
+from workflow_scripts.graph.claims import PlannedClaims
 from workflow_scripts.graph.checks import open_study
 from workflow_scripts.graph.configuration import as_in_a_file, load_config
 from workflow_scripts.graph.console import (
@@ -47,7 +47,7 @@ STUDY = open_study(config, Path(CLONE), CONFIGFILES, OPTIONS)
 print_gaps(by_reason(STUDY))
 print_lines(development_caveats(STUDY))
 EXTRACTION, FIGURES = Extraction(STUDY), reporting.Figures(STUDY)
-PAGE, CLAIMS = reporting.Page(STUDY), Claims(STUDY)
+PAGE, CLAIMS = reporting.PlannedPage(STUDY), PlannedClaims(STUDY)
 SETTINGS = STUDY.settings  # the checked configuration
 DATASETS = {name: outside.PlannedDataset(STUDY, name) for name in SETTINGS.datasets}
 

@@ -25,7 +25,7 @@ from workflow_scripts.evaluation.recording import context_projections, recorded_
 from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.suites import Attention as Config
-from workflow_scripts.settings.suites import StoredMaps, Energy
+from workflow_scripts.settings.suites import Energy, StoredMaps
 
 
 def cls_energy(

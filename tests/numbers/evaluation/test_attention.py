@@ -6,7 +6,7 @@ from benchmarks import material
 from workflow_scripts.columns import ATTENTION
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.attention import attention_maps, cls_energy, energy
-from workflow_scripts.settings.suites import StoredMaps, Energy
+from workflow_scripts.settings.suites import Energy, StoredMaps
 
 FOLDER = material.minilm()
 SENTENCES = ["A short one.", "This is an example sentence for visualizing attention scores."]
