@@ -142,7 +142,7 @@ rule encode_teacher:
 
 train_encoder = JobSpec(
     "jobs.train_encoder.train_encoder",
-    settings=settings_of(run, "method", "development", "members", "labels", training="deciding_training"),
+    settings=settings_of(run, "method", "development", "members", "labels", training="result_training"),
     imports=method_modules,
     portable=True,
 )

@@ -76,10 +76,10 @@ def config(rule: str, **training: Any) -> dict[str, Any]:
 
 def planned_code(rule: str, *modules: str) -> tuple[str, dict[str, str]]:
     """Code and packages of a job as its rule passes them: of its script and of ``modules``, imported by name."""
-    from workflow_scripts.provenance.closure import meanings, packages
+    from workflow_scripts.provenance.closure import code_hashes, packages
 
     script = module_of(rule)
-    text = json.dumps(meanings("jobs", script, *modules))
+    text = json.dumps(code_hashes("jobs", script, *modules))
     folder = Path(tempfile.gettempdir(), f"semblance-code-{os.getuid()}")
     file = folder / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
     if not file.exists():

@@ -340,7 +340,7 @@ def score_file(run, seed, value):
     record = job_record(
         "evaluate_sts",
         settings={},
-        meaning={},
+        code_hashes={},
         versions={},
         inputs={},
         outputs=[],

@@ -12,7 +12,7 @@ import pytest
 from tests.forks import programs
 from tests.planning import run
 from tests.smoke import CONFIGS, plan
-from workflow_scripts.provenance.artefacts import identity, read_record, read_seal
+from workflow_scripts.provenance.artefacts import identity, read_record, read_trailer
 from workflow_scripts.provenance.job import cache_key
 
 SCRIPT = Path("workflow_scripts/data/words.py")
@@ -44,8 +44,11 @@ def artefacts(folder: Path) -> dict[str, bytes]:
 
 def identities(folder: Path) -> dict[str, str | bytes]:
     """Every file by its contents, without the machine in its record, which differs where more libraries are loaded."""
-    seals = {path: read_seal(folder / path) for path in artefacts(folder)}
-    return {path: seal.identity if seal else (folder / path).read_bytes() for path, seal in seals.items()}
+    trailers = {path: read_trailer(folder / path) for path in artefacts(folder)}
+    return {
+        path: trailer.identity if trailer else (folder / path).read_bytes()
+        for path, trailer in trailers.items()
+    }
 
 
 def count_again(folder: Path, *arguments: str) -> None:

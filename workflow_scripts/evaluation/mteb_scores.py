@@ -55,7 +55,7 @@ def _key(job: Job, config: Config, task: str) -> str:
         wildcards=job.wildcards | {"task": task},
         settings=config.model_dump(include=_SHARED_SETTINGS),
         inputs={"model": job.start.input("model").sha256},
-        meaning=job.start.meaning,
+        code_hashes=job.start.meaning,
         packages=job.start.packages,
     )
 

@@ -200,6 +200,6 @@ def _task_key(job: Job, config: SuiteConfig, task: str) -> str:
         wildcards=start.wildcards,
         settings={**start.settings, "suite": config.for_task(task).model_dump(mode="json")},
         inputs=start.identities | {"datasets": datasets},
-        meaning=start.meaning,
+        code_hashes=start.meaning,
         packages=start.packages,
     )

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from workflow_scripts.graph.notes import read_note, write_note
-from workflow_scripts.provenance.closure import SOURCES, meanings, packages
+from workflow_scripts.provenance.closure import SOURCES, code_hashes, packages
 
 FOLDER = Path(".snakemake/code")
 """Folder of the lists below the working directory; they can be rebuilt at any time, so they are no results."""
@@ -27,7 +27,7 @@ def list_code(*modules: str) -> str:
     first, *others = modules
     digest = hashlib.sha256(" ".join(sorted(others)).encode()).hexdigest()[:12]
     path = FOLDER / (f"{first}-{digest}" if others else first) / "meaning.json"
-    listed = meanings("jobs", *modules)  # the package "jobs" starts each of them
+    listed = code_hashes("jobs", *modules)  # the package "jobs" starts each of them
     text = json.dumps(listed, indent=1, sort_keys=True) + "\n"
     if not path.exists() or path.read_text("utf-8") != text:
         write_note(path, text)

@@ -95,7 +95,7 @@ class Encoder:
     def continue_mlm(self) -> Config:
         """Return the settings that determine this training, without those of the encoder's block."""
         shared = self.study.settings.continue_mlm.model_dump(mode="json")
-        return shared | {"training": self.training.deciding()}
+        return shared | {"training": self.training.result_fields()}
 
     @property
     def adapt(self) -> Config:

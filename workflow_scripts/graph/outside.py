@@ -66,14 +66,14 @@ def encoder_source(study: Study, encoder: str) -> SourcePlan:
 def fetching(study: Study, encoder: str) -> str:
     """Return the settings that determine a fetched encoder, and the source from which it would be copied now."""
     block, source = study.settings.fetched(encoder), encoder_source(study, encoder)
-    decides = block.deciding() | {"sources": sources_read(source, block.sources)}
+    decides = block.result_fields() | {"sources": sources_read(source, block.sources)}
     return as_json({"encoder": decides, "source": source})
 
 
 def translation(settings: Configuration, corpus: str) -> str:
     """Return the settings that determine the translated text, without its use and without server and rate."""
     asked = settings.round_trip_behind(corpus).model_dump(include={*Translation.model_fields})
-    decides = {name: block.deciding() for name, block in _engine(settings, corpus).items()}
+    decides = {name: block.result_fields() for name, block in _engine(settings, corpus).items()}
     return as_json({"translation": asked, **decides})
 
 
@@ -108,4 +108,4 @@ def round_trips(settings: Configuration, corpus: str) -> str:
 def written_pool(settings: Configuration, pool: str) -> str:
     """Return the settings of a pool that a language model writes."""
     block = settings.written_pool(pool)
-    return as_json({"pool": block, "llm": settings.llms[block.llm].deciding()})
+    return as_json({"pool": block, "llm": settings.llms[block.llm].result_fields()})

@@ -107,7 +107,7 @@ def _origin(study: Study, run: Run) -> RunOrigin:
     decided = set[str]()  # everything that determines a model, except the seed
     for name, member in members.items():
         settings, _ = study.read_run(name, member)
-        decides = settings and [settings.method, settings.training.deciding(), settings.development]
+        decides = settings and [settings.method, settings.training.result_fields(), settings.development]
         decided.add(as_json([member.encoder, member.corpus, member.teacher, decides]))
     return RunOrigin(
         encoder=run.encoder,

@@ -66,9 +66,9 @@ class PlannedRun:
     development: Development
 
     @property
-    def deciding_training(self) -> Config:
+    def result_training(self) -> Config:
         """Return the settings of its training without operational ones."""
-        return self.training.deciding()
+        return self.training.result_fields()
 
     @property
     def members(self) -> list[str]:

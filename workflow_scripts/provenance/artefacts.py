@@ -1,13 +1,13 @@
 """Checksummed artefacts: written atomically, with their record inside, and checked when read.
 
-A checksummed file ends with a seal, two hashes of fixed width. ``semblance-identity:`` is the sha256 of the file's
+A checksummed file ends with a trailer, two hashes of fixed width. ``semblance-identity:`` is the sha256 of the file's
 contents without its record; jobs identify their inputs by it. ``semblance-checksum:`` is the sha256 of the complete
 file, with zeros in place of this hash. The checksum breaks if a single byte changes. A file that is remade with the
 same contents, on another machine or by other code, keeps its identity, so the jobs that read it do not rerun. Three
 kinds of file are checksummed:
 
-* Parquet: record and seal are key-value metadata of the footer;
-* pages (SVG, HTML, Markdown): record and seal are in a comment at the end;
+* Parquet: record and trailer are key-value metadata of the footer;
+* pages (SVG, HTML, Markdown): record and trailer are in a comment at the end;
 * ``record.json`` of a folder, such as a model or an experiment's figures: it lists the sha256 of every other file.
 """
 
@@ -44,14 +44,14 @@ from workflow_scripts.provenance.record import (
 RECORD_KEY = "semblance.record"
 RECORD_FILE = "record.json"
 _NOTE_START = f"<!-- {RECORD_KEY} ".encode()
-_SEAL_KEY = "semblance.seal"
+_TRAILER_KEY = "semblance.seal"
 _SEAL = re.compile(
     rb"semblance-identity:(?P<identity>[0-9a-f]{64}) semblance-checksum:(?P<checksum>[0-9a-f]{64})"
 )
 _BLANK = "0" * 64
 _UNSIGNED = f"semblance-identity:{_BLANK} semblance-checksum:{_BLANK}"
 CHECKSUMMED_SUFFIXES = {".parquet", ".svg", ".html", ".md"}
-_TAIL_BYTES = 4 << 20  # far more than the Parquet footer or closing comment with record and seal
+_TAIL_BYTES = 4 << 20  # far more than the Parquet footer or closing comment with record and trailer
 TEMPORARY, REPLACED = ".tmp", ".old"
 """Suffixes of the hidden names of a file or folder while it is written or replaced."""
 FolderFault = Literal["missing", "changed", "foreign"]
@@ -66,7 +66,7 @@ def job_record(
     inputs: Mapping[str, Path | list[Path]],
     outputs: Iterable[Path],
     wildcards: Mapping[str, str] = _NONE,
-    meaning: Mapping[str, str] = _NONE,
+    code_hashes: Mapping[str, str] = _NONE,
     versions: Mapping[str, str] = _NONE,
     foreign: Mapping[str, Input] = _NONE,
     labels: Iterable[Label | str] = (),
@@ -79,7 +79,7 @@ def job_record(
         inputs: Artefact, or list of artefacts, by role; a model folder stands for its record.
         outputs: All artefacts that the job writes.
         wildcards: Values that distinguish this job from others of its rule.
-        meaning: Hashes of the syntax trees of its code, by file.
+        code_hashes: Hashes of the syntax trees of its code, by file.
         versions: Versions of packages that can change its numbers.
         foreign: External source by role (a package's file, a Hub revision).
         labels: Substitutions of this job itself, and gaps.
@@ -97,7 +97,7 @@ def job_record(
         key="",
         wildcards=dict(wildcards),
         settings=canonical(settings),
-        meaning=dict(meaning),
+        meaning=dict(code_hashes),
         packages=dict(versions),
         inputs=used | dict(foreign),
         outputs=sorted(path.as_posix() for path in outputs),
@@ -133,7 +133,7 @@ def _identity(path: Path, _state: tuple[tuple[str, int, int, int], ...]) -> str:
     """Return the identity of a file in a state; a second check before a job writes need not read all bytes."""
     if path.name == RECORD_FILE:
         check_model_folder(path.parent)
-    if path.suffix in CHECKSUMMED_SUFFIXES or read_seal(path) is not None:
+    if path.suffix in CHECKSUMMED_SUFFIXES or read_trailer(path) is not None:
         return verify_checksum(path).identity
     return sha256_of(path)
 
@@ -173,7 +173,7 @@ def _record_in_place(path: Path) -> Record | None:
 # Checksums
 
 
-class Seal(NamedTuple):
+class Trailer(NamedTuple):
     """The two hashes at the end of a checksummed file, and their position."""
 
     position: int
@@ -181,20 +181,22 @@ class Seal(NamedTuple):
     checksum: str
 
     def to_bytes(self) -> bytes:
-        """Return the bytes of the seal in the file."""
+        """Return the bytes of the trailer in the file."""
         return f"semblance-identity:{self.identity} semblance-checksum:{self.checksum}".encode()
 
 
-def read_seal(path: Path) -> Seal | None:
-    """Return the last seal in a file, not verified; None without one."""
+def read_trailer(path: Path) -> Trailer | None:
+    """Return the last trailer in a file, not verified; None without one."""
     start, tail = _tail(path)
     position = tail.rfind(b"semblance-identity:")
     found = _SEAL.match(tail, position) if position >= 0 else None
-    return Seal(start + position, found["identity"].decode(), found["checksum"].decode()) if found else None
+    return (
+        Trailer(start + position, found["identity"].decode(), found["checksum"].decode()) if found else None
+    )
 
 
 def _tail(path: Path) -> tuple[int, bytes]:
-    """Return the position of a file's end, which contains record and seal, and its bytes."""
+    """Return the position of a file's end, which contains record and trailer, and its bytes."""
     with path.open("rb") as file:
         start = max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES)
         file.seek(start)
@@ -226,39 +228,39 @@ def content_identity(path: Path, labels: Iterable[Label]) -> str:
     return sha.hexdigest()
 
 
-def _digest(path: Path, seal: Seal) -> str:
-    """Return the sha256 of a sealed file, with zeros in place of the seal's checksum."""
-    blank = seal._replace(checksum=_BLANK).to_bytes()
+def _digest(path: Path, trailer: Trailer) -> str:
+    """Return the sha256 of a file with a trailer, with zeros in place of the trailer's checksum."""
+    blank = trailer._replace(checksum=_BLANK).to_bytes()
     with _mapped(path) as content:
-        content[seal.position : seal.position + len(blank)] = blank
+        content[trailer.position : trailer.position + len(blank)] = blank
         return hashlib.sha256(content).hexdigest()
 
 
 def _sign(path: Path, labels: Iterable[Label]) -> None:
-    """Write identity and checksum into a file's seal."""
-    blank = read_seal(path)
+    """Write identity and checksum into a file's trailer."""
+    blank = read_trailer(path)
     assert blank is not None, path
-    seal = blank._replace(identity=content_identity(path, labels))
+    trailer = blank._replace(identity=content_identity(path, labels))
     with path.open("r+b") as file:
-        file.seek(seal.position)
-        file.write(seal._replace(checksum=_digest(path, seal)).to_bytes())
+        file.seek(trailer.position)
+        file.write(trailer._replace(checksum=_digest(path, trailer)).to_bytes())
 
 
-def verify_checksum(path: Path) -> Seal:
-    """Return the seal of a file with a valid checksum.
+def verify_checksum(path: Path) -> Trailer:
+    """Return the trailer of a file with a valid checksum.
 
     Raises:
         DataError: if the file was changed after it was written, or has no checksum.
     """
-    seal = read_seal(path)
-    if seal is None:
+    trailer = read_trailer(path)
+    if trailer is None:
         raise DataError(
             f"{path}: truncated, or not written by this pipeline (no checksum). {how_to_repair(path)}"
         )
-    if _digest(path, seal) != seal.checksum:
-        broken = f"changed since it was written (checksum {seal.checksum[:12]} broken)"
+    if _digest(path, trailer) != trailer.checksum:
+        broken = f"changed since it was written (checksum {trailer.checksum[:12]} broken)"
         raise DataError(f"{path}: {broken}. {how_to_repair(path)}")
-    return seal
+    return trailer
 
 
 # Writing
@@ -349,12 +351,12 @@ def writing_table(
         ) as writer:
             yield writer
             _check_unchanged(record)
-            writer.add_key_value_metadata({RECORD_KEY: record.to_json(), _SEAL_KEY: _UNSIGNED})
+            writer.add_key_value_metadata({RECORD_KEY: record.to_json(), _TRAILER_KEY: _UNSIGNED})
         _sign(temporary, record.labels)
 
 
 def write_page(path: Path, text: str, record: Record) -> None:
-    """Write an SVG, HTML or Markdown file with record and seal in a closing comment."""
+    """Write an SVG, HTML or Markdown file with record and trailer in a closing comment."""
     _check_unchanged(record)
     note = record.to_json().replace("--", "-\\u002d")  # a comment must not contain two hyphens
     with atomic(path) as temporary:

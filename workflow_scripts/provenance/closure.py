@@ -1,6 +1,6 @@
 """The files and packages on which a module's behaviour depends, found by its import statements.
 
-A job reruns if the *meaning* of these files changes: the syntax tree that Python runs, without docstrings and
+A job reruns if the code of these files changes: the syntax tree that Python runs, without docstrings and
 positions. Comments, docstrings, blank lines and formatting do not change it.
 
 All jobs share the modules of ``settings``, and ``columns``. Only the definitions that a job's code uses are part of its
@@ -72,12 +72,12 @@ COMPUTES_WITH = {
 class Source(NamedTuple):
     """A parsed source."""
 
-    meaning: str
+    code_hash: str
     """Hash of the syntax tree that Python runs."""
     imports: list[str]
     """Imported names, with a dot before those of this package."""
     definitions: dict[str, tuple[str, list[str]]]
-    """For a module that counts by definition: the meaning of each definition, and the names that it uses."""
+    """For a module that counts by definition: the hash of each definition, and the names that it uses."""
 
 
 class ParsedSources:
@@ -109,7 +109,7 @@ class ParsedSources:
             imports = sorted(_imports(tree, path))
             by_definition = path.relative_to(ROOT).as_posix().startswith(BY_DEFINITION)
             definitions = _definitions(ast.parse(source)) if by_definition else {}  # changes the tree
-            self._by_hash[sha256] = Source(_tree_meaning(tree), imports, definitions)
+            self._by_hash[sha256] = Source(_tree_hash(tree), imports, definitions)
             self.has_new = True
         return self._by_hash[sha256]
 
@@ -133,20 +133,20 @@ def code_files(*modules: str) -> list[str]:
     return [os.path.relpath(path, ROOT) for path in _closure(modules)]
 
 
-def meanings(*modules: str) -> dict[str, str]:
-    """Return the hash of the meaning of each file in the closure of ``modules`` that can affect a result.
+def code_hashes(*modules: str) -> dict[str, str]:
+    """Return the hash of the code of each file in the closure of ``modules`` that can affect a result.
 
     Settings and columns have an entry for each definition that is used, directly or through others: ``file:name``.
     """
     files = code_files(*modules)
     keyed = [file for file in files if file not in UNKEYED_FILES and not file.startswith(BY_DEFINITION)]
     named = {name for file in keyed for name in _imported_names(ROOT / file)}
-    whole = {file: _read(ROOT / file).meaning for file in keyed}
-    return whole | _definition_meanings(named | {f"{PACKAGE.name}.{module}" for module in modules})
+    whole = {file: _read(ROOT / file).code_hash for file in keyed}
+    return whole | _definition_hashes(named | {f"{PACKAGE.name}.{module}" for module in modules})
 
 
-def _definition_meanings(names: set[str]) -> dict[str, str]:
-    """Return the meanings of the definitions (``BY_DEFINITION``) in some dotted names, and of those that they use."""
+def _definition_hashes(names: set[str]) -> dict[str, str]:
+    """Return the hashes of the definitions (``BY_DEFINITION``) in some dotted names, and of those that they use."""
     found: dict[str, str] = {}
     pending = [unit for name in names for unit in _units(name)]
     while pending:
@@ -201,7 +201,7 @@ def check_packages(versions: Mapping[str, str]) -> None:
             )
 
 
-def check_code(meaning: Mapping[str, str]) -> None:
+def check_code(planned_hashes: Mapping[str, str]) -> None:
     """Raise DataError unless a job's code still has the planned syntax trees.
 
     A job checks this before it loads the code and again before it writes anything, since files may be edited meanwhile.
@@ -209,24 +209,24 @@ def check_code(meaning: Mapping[str, str]) -> None:
     Raises:
         DataError: with the first file that was edited, added or removed; edited comments do not count.
     """
-    for file, planned in meaning.items():
+    for file, planned in planned_hashes.items():
         path = ROOT / file.partition(":")[0]
-        if not path.is_file() or meaning_in(path.read_bytes(), file) != planned:
+        if not path.is_file() or code_hash_of(path.read_bytes(), file) != planned:
             raise DataError(
                 f"{path}: edited while this job was running, or since it was planned. Run snakemake again."
             )
 
 
-def meaning_in(source: bytes, file: str) -> str | None:
-    """Return the meaning of a file with the text ``source``, or of a definition in it; None without the definition."""
+def code_hash_of(source: bytes, file: str) -> str | None:
+    """Return the hash of a file with the text ``source``, or of a definition in it; None without the definition."""
     path, _, name = file.partition(":")
     parsed = SOURCES.parse(source, ROOT / path)
     if not name:
-        return parsed.meaning
+        return parsed.code_hash
     return parsed.definitions[name][0] if name in parsed.definitions else None
 
 
-def _tree_meaning(tree: ast.AST) -> str:
+def _tree_hash(tree: ast.AST) -> str:
     """Return the hash of a syntax tree without positions, docstrings and other bare strings."""
     for node in ast.walk(tree):
         for name, block in ast.iter_fields(node):
@@ -263,7 +263,7 @@ def _definitions(tree: ast.Module) -> dict[str, tuple[str, list[str]]]:
             isinstance(node, ast.keyword) and node.arg == "discriminator" for node in ast.walk(statement)
         )
         used = [] if tells_apart and not isinstance(statement, ast.ClassDef) else sorted(named.keys() & words)
-        found[name] = (_tree_meaning(_Behaviour().visit(statement)), [named[word] for word in used])
+        found[name] = (_tree_hash(_Behaviour().visit(statement)), [named[word] for word in used])
     return found
 
 

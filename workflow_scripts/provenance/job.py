@@ -187,8 +187,8 @@ def begin(rule: str, call: Mapping[str, Any]) -> Job:
     files = call["files"]
     inputs = paths_by_role({role: paths for role, paths in files["inputs"].items() if role != "code"})
     outputs = {role: Path(path) for role, path in files["outputs"].items()}
-    meaning = json.loads(Path(files["inputs"]["code"]).read_text("utf-8"))
-    check_code(meaning)
+    code_hashes = json.loads(Path(files["inputs"]["code"]).read_text("utf-8"))
+    check_code(code_hashes)
     check_packages(call["packages"])
     start = job_record(
         rule,
@@ -196,7 +196,7 @@ def begin(rule: str, call: Mapping[str, Any]) -> Job:
         settings=call["settings"],
         inputs=inputs,
         outputs=[path for role, path in outputs.items() if role not in TIMINGS],
-        meaning=meaning,
+        code_hashes=code_hashes,
         versions=call["packages"],
     )
     by_role = {role: as_list(paths) for role, paths in inputs.items()}

@@ -18,7 +18,7 @@ def job_key(
     wildcards: Mapping[str, str],
     settings: Mapping[str, Any],
     inputs: Mapping[str, str | Mapping[str, str]],
-    meaning: Mapping[str, str],
+    code_hashes: Mapping[str, str],
     packages: Mapping[str, str],
 ) -> str:
     """Return the hash of everything that determines a job's result, as 64 hexadecimal digits.
@@ -28,7 +28,7 @@ def job_key(
         wildcards: Values that distinguish the job from others of its rule.
         settings: The slice of the configuration that the job reads.
         inputs: Identities (``artefacts.identity``) by role or, if a role may have several files, by path in order.
-        meaning: Hashes of the syntax trees of the job's code by file (``closure.meanings``).
+        code_hashes: Hashes of the syntax trees of the job's code by file (``closure.code_hashes``).
         packages: Versions of the packages that can change a number (``closure.packages``).
     """
     decides = {
@@ -36,7 +36,7 @@ def job_key(
         "wildcards": dict(wildcards),
         "settings": canonical(dict(settings)),
         "inputs": [*_identities(inputs)],
-        "meaning": dict(meaning),
+        "meaning": dict(code_hashes),
         "packages": dict(packages),
     }
     return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()

@@ -187,7 +187,7 @@ class Record(Settings):
             wildcards=self.wildcards,
             settings=self.settings,
             inputs=inputs,
-            meaning=self.meaning,
+            code_hashes=self.meaning,
             packages=self.packages,
         )
 

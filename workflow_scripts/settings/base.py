@@ -44,7 +44,7 @@ class Settings(BaseModel):
             raise ConflictError(findings)
         return self
 
-    def deciding(self) -> dict[str, Any]:
+    def result_fields(self) -> dict[str, Any]:
         """Return the settings as JSON, without operational ones."""
         fields = type(self).model_fields.items()
         left_out = {name for name, field in fields if field.json_schema_extra == OPERATIONAL}

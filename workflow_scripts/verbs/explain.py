@@ -27,7 +27,7 @@ from rich.tree import Tree
 from workflow_scripts.columns import SCORES
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.slices import flat
-from workflow_scripts.provenance.artefacts import identity, read_seal
+from workflow_scripts.provenance.artefacts import identity, read_trailer
 from workflow_scripts.provenance.record import Label, Record, is_outside, merged_labels
 from workflow_scripts.settings.grids import scored_columns
 from workflow_scripts.verbs.printing import Answer, PrintedTable, Row, argument
@@ -107,8 +107,8 @@ def explain(path: Path, agrees: Agrees | None = None) -> Node:
         DataError: if the file is missing, is not an artefact, or its record cannot be read.
     """
     name, _ = artefact_at(path)
-    seal = read_seal(name)
-    top = Node("", name.as_posix(), seal.identity if seal else "")
+    trailer = read_trailer(name)
+    top = Node("", name.as_posix(), trailer.identity if trailer else "")
     top.follow(set(), agrees)
     return top
 

@@ -40,7 +40,7 @@ class PlannedJob(NamedTuple):
     """Its inputs by role, one path or several, without the list of its code."""
     timings: Sequence[str] = ()
     """Outputs that hold times."""
-    meaning: Mapping[str, str] = {}
+    code_hashes: Mapping[str, str] = {}
     """Files of its code and the hashes of their syntax trees."""
     packages: Mapping[str, str] = {}
     """Versions of the packages behind it."""
@@ -216,14 +216,14 @@ def _dry_run(words: Sequence[str]) -> list[PlannedJob]:
 
 def _jobs(logged: Iterable[Any]) -> Iterator[PlannedJob]:
     """The jobs among records that Snakemake has logged."""
-    meaning_of = cache(lambda code: json.loads(Path(code).read_text("utf-8")))  # jobs of a rule share a list
+    hashes_of = cache(lambda code: json.loads(Path(code).read_text("utf-8")))  # jobs of a rule share a list
     for record in logged:
         if vars(record).get("event") == "job_info" and record.shellcmd:
             found = COMMANDS.search(record.shellcmd)
             assert found, f"rule {record.rule_name}: a command that calls no entry script"
             call = json.loads(found[2])
             files, roles = call["files"], call["files"]["inputs"]
-            meaning = meaning_of(roles.pop("code"))
+            code_hashes = hashes_of(roles.pop("code"))
             yield PlannedJob(
                 rule=record.rule_name,
                 wildcards=files["wildcards"],
@@ -233,7 +233,7 @@ def _jobs(logged: Iterable[Any]) -> Iterator[PlannedJob]:
                 queued=dict(record.resources.items()),
                 roles=roles,
                 timings=[path for role, path in files["outputs"].items() if role in TIMINGS],
-                meaning=meaning,
+                code_hashes=code_hashes,
                 packages=call["packages"],
                 outside=call["outside"],
                 call=found[2],

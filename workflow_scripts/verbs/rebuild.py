@@ -20,7 +20,7 @@ from typing import Any
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.code_lists import FOLDER as CODE
 from workflow_scripts.graph.notes import Call
-from workflow_scripts.provenance.artefacts import RECORD_FILE, read_seal
+from workflow_scripts.provenance.artefacts import RECORD_FILE, read_trailer
 from workflow_scripts.verbs.plan import CONFIGURATION, PlannedJob, given_call, planned, writer
 from workflow_scripts.verbs.printing import Answer, PrintedTable, argument, rows_of
 from workflow_scripts.verbs.records import artefact_at, compare_artefacts, job_name
@@ -77,7 +77,7 @@ def _run(job: PlannedJob, folder: Path) -> None:
 
 
 def _compared(first: Path, again: Path, job: PlannedJob) -> dict[str, Any]:
-    identical, (equal, changes) = read_seal(first) == read_seal(again), compare_artefacts(first, again)
+    identical, (equal, changes) = read_trailer(first) == read_trailer(again), compare_artefacts(first, again)
     keys = ", ".join(f"{change.section} {change.key}".strip() for change in changes)
     return {
         "path": first.as_posix(),

@@ -20,12 +20,12 @@ from workflow_scripts.provenance.artefacts import (
     RECORD_FILE,
     REPLACED,
     TEMPORARY,
-    Seal,
+    Trailer,
     content_identity,
     folder_faults,
     identity,
     read_record,
-    read_seal,
+    read_trailer,
     verify_checksum,
 )
 from workflow_scripts.provenance.record import Input, Record, as_list, is_outside
@@ -134,14 +134,14 @@ Fault = tuple[str, Kind, str]
 class Inspection(NamedTuple):
     """The result of reading a file once."""
 
-    seal: Seal | None = None
+    trailer: Trailer | None = None
     record: Record | None = None
     """The record in an intact file."""
     faults: Sequence[Fault] = ()
     """Faults of the file itself, and of the files in the folder that its record describes."""
 
 
-def is_sealed(path: str) -> bool:
+def is_checksummed(path: str) -> bool:
     """Whether an artefact of this name carries a checksum, unless a model's record lists it."""
     return Path(path).suffix in CHECKSUMMED_SUFFIXES or Path(path).name == RECORD_FILE
 
@@ -149,20 +149,22 @@ def is_sealed(path: str) -> bool:
 def _inspect(name: str, hashing: bool) -> Inspection:
     """Read an artefact once; without ``hashing``, stored checksums and identities are believed."""
     path, record, faults = Path(name), None, list[Fault]()
-    seal = read_seal(path) if is_sealed(name) and artefact_name(name) == name else None
-    if seal is None:
+    trailer = read_trailer(path) if is_checksummed(name) and artefact_name(name) == name else None
+    if trailer is None:
         return Inspection()
     try:
         if hashing:
             verify_checksum(path)
     except DataError:
-        return Inspection(seal, faults=[(name, "changed", f"checksum {seal.checksum[:12]} does not match")])
+        return Inspection(
+            trailer, faults=[(name, "changed", f"checksum {trailer.checksum[:12]} does not match")]
+        )
     with suppress(DataError):  # intact, but written by another version of this pipeline
         record = record_at(path)
     if hashing and record and path.name == RECORD_FILE:
         found = folder_faults(path.parent, record)
         faults += [((path.parent / part).as_posix(), kind, words) for part, kind, words in found]
-    return Inspection(seal, record, faults)
+    return Inspection(trailer, record, faults)
 
 
 def present_state(name: str, sha256: str) -> tuple[State, Record | None]:
@@ -328,7 +330,7 @@ class Records:
         found = {path: (kind, words) for one in self.inspections.values() for path, kind, words in one.faults}
         for name in (*self.listed, *(f"{folder}/{REPORT}" for folder in self.folders)):
             here = self.inspections.get(name)
-            if here and here.seal is None and is_sealed(name) and self.artefact_name(name) == name:
+            if here and here.trailer is None and is_checksummed(name) and self.artefact_name(name) == name:
                 found[name] = "changed", "its checksum is gone"
         return found
 

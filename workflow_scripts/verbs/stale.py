@@ -17,13 +17,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from workflow_scripts.provenance.artefacts import read_seal
+from workflow_scripts.provenance.artefacts import read_trailer
 from workflow_scripts.provenance.job import paths_by_role
 from workflow_scripts.provenance.key import canonical
 from workflow_scripts.provenance.record import Input, Record, sha256_of
 from workflow_scripts.verbs.plan import CONFIGURATION, TARGETS, PlannedJob, given_call, planned, writer
 from workflow_scripts.verbs.printing import Answer, PrintedTable, Row, argument, rows_of
-from workflow_scripts.verbs.records import HASHES, Change, Records, compare, facts, is_sealed, job_name
+from workflow_scripts.verbs.records import HASHES, Change, Records, compare, facts, is_checksummed, job_name
 
 _ORDER = Change("input", "order", "another", "as configured")
 _DAMAGED = Change("record", "", "damaged or altered", "see verify")
@@ -111,7 +111,7 @@ def _asked(records: Records, made: Mapping[str, PlannedJob]) -> dict[str, Planne
     """Artefact, with or without a record that can be read, to the job of the configuration that writes it."""
     asked = {name: job for name, record in records.by_file.items() if (job := writer(made, record))}
     # A file that was cut short has no record that can be read.
-    unread = (name for name in records.inspections if is_sealed(name) and name not in records.by_file)
+    unread = (name for name in records.inspections if is_checksummed(name) and name not in records.by_file)
     return asked | {name: made[name] for name in unread if name in made}
 
 
@@ -162,7 +162,7 @@ def _as_planned(record: Record, job: PlannedJob) -> Record:
         "wildcards": dict(job.wildcards),
         "settings": canonical(job.settings),
         "inputs": inputs | outside,
-        "meaning": dict(job.meaning),
+        "meaning": dict(job.code_hashes),
         "packages": dict(job.packages),
     }
     return record.model_copy(update=decides)
@@ -173,5 +173,5 @@ def _input(path: Path, was: Mapping[str, str]) -> Input:
     name = path.as_posix()
     if not path.exists():
         return Input(path=name, sha256=was.get(name, "missing"))
-    seal = read_seal(path)
-    return Input(path=name, sha256=seal.identity if seal else sha256_of(path))
+    trailer = read_trailer(path)
+    return Input(path=name, sha256=trailer.identity if trailer else sha256_of(path))

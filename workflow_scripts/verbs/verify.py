@@ -76,9 +76,9 @@ def _orphans(records: Records) -> Iterator[Fault]:
     for name, one in records.inspections.items():
         if name in records.damage or records.artefact_name(name) != name:
             continue
-        if one.seal is None and name not in records.listed:
+        if one.trailer is None and name not in records.listed:
             yield name, "foreign", "no checksum, and no record lists it"
-        elif one.seal and one.record is None:
+        elif one.trailer and one.record is None:
             yield name, "foreign", "has a checksum, but no record that can be read"
         elif one.record and name not in one.record.outputs:
             where = ", ".join(one.record.outputs) or "no file"
@@ -111,8 +111,8 @@ def _contradictions(records: Records, name: str, record: Record) -> Iterator[Fau
     for path, was in {(given.path, given.sha256) for given in record.inner_files}:
         if path in records.damage or not Path(path).exists():
             continue  # a finding of its own
-        if (here := records.inspections.get(path)) and here.seal:
-            state, source = "" if here.seal.identity == was else "rebuilt since", here.record
+        if (here := records.inspections.get(path)) and here.trailer:
+            state, source = "" if here.trailer.identity == was else "rebuilt since", here.record
         else:  # in another study, or no artefact
             state, source = present_state(path, was)
         if state == "damaged":

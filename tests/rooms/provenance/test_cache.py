@@ -367,7 +367,7 @@ def training(study):
 def described(rule, outputs, **more):
     """A record without code."""
     return job_record(
-        rule, outputs=outputs, **{"settings": {}, "inputs": {}, "meaning": {}, "versions": {}} | more
+        rule, outputs=outputs, **{"settings": {}, "inputs": {}, "code_hashes": {}, "versions": {}} | more
     )
 
 

@@ -136,8 +136,10 @@ def test_every_file_loaded_at_run_time_is_in_the_closure():
     ],
 )
 def test_whatever_python_would_run_has_a_meaning(before, after):
-    meanings = [closure.meaning_in(source.encode(), "workflow_scripts/made.py") for source in (before, after)]
-    assert meanings[0] != meanings[1]
+    code_hashes = [
+        closure.code_hash_of(source.encode(), "workflow_scripts/made.py") for source in (before, after)
+    ]
+    assert code_hashes[0] != code_hashes[1]
 
 
 def test_modules_that_decide_no_result_hold_no_data():
@@ -149,7 +151,7 @@ def test_modules_that_decide_no_result_hold_no_data():
 
 def test_named_settings_count_with_the_definitions_that_they_use():
     """Without the alternatives of a readout: a job names the one that its settings have chosen."""
-    found = {unit.partition(":")[2] for unit in closure.meanings("settings.methods.SimCSE")}
+    found = {unit.partition(":")[2] for unit in closure.code_hashes("settings.methods.SimCSE")}
     assert {"SimCSE", "Contrastive", "StartsFrom", "AnyReadout"} <= found and "S2Sent" not in found
 
 
@@ -189,7 +191,7 @@ def test_defaults_and_methods_have_a_meaning_and_restrictions_have_none(edit, ch
     before, after = SOURCE.encode(), SOURCE.replace(*edit).encode()
     places = {name: f"{closure.SETTINGS}made.py:{name}" for name in ("LIMIT", "Part", "Whole")}
     different = {name for name, place in places.items()
-                 if closure.meaning_in(before, place) != closure.meaning_in(after, place)}  # fmt: skip
+                 if closure.code_hash_of(before, place) != closure.code_hash_of(after, place)}  # fmt: skip
     assert before != after and different == changed
 
 

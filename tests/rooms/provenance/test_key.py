@@ -8,7 +8,7 @@ JOB = {
     "wildcards": {"run": "plain", "seed": "1"},
     "settings": {"method": {"temperature": 0.05, "layers": [1, 2]}, "training": {"steps": 3}},
     "inputs": {"encoder": {"a": "1" * 64, "b": "2" * 64}, "corpus": "3" * 64},
-    "meaning": {"workflow_scripts/jobs/train_encoder.py": "4" * 64},
+    "code_hashes": {"workflow_scripts/jobs/train_encoder.py": "4" * 64},
     "packages": {"torch": "2.0"},
 }
 
@@ -28,7 +28,7 @@ def key(rule="train_encoder", **changes):
         {"inputs": JOB["inputs"] | {"corpus": "5" * 64}},
         {"inputs": JOB["inputs"] | {"encoder": {"b": "2" * 64, "a": "1" * 64}}},
         {"inputs": JOB["inputs"] | {"words": "6" * 64}},
-        {"meaning": {"workflow_scripts/jobs/train_encoder.py": "5" * 64}},
+        {"code_hashes": {"workflow_scripts/jobs/train_encoder.py": "5" * 64}},
         {"packages": {"torch": "2.1"}},
     ],
 )

@@ -26,7 +26,7 @@ from workflow_scripts.columns import (
 from workflow_scripts.evaluation.base import Score, gap, score_table
 from workflow_scripts.figures.base import all_figures
 from workflow_scripts.provenance.artefacts import job_record, write_table
-from workflow_scripts.provenance.closure import ROOT, meanings, packages
+from workflow_scripts.provenance.closure import ROOT, code_hashes, packages
 
 STAND_IN = "all-MiniLM-L6-v2 stands in for BERT-base"
 ADAPTED = "minilm_mlm, adapted by masked language modelling, stands in for a raw pretrained encoder"
@@ -108,7 +108,7 @@ class Study:
             inputs=inputs,
             outputs=[file],
             wildcards=wildcards,
-            meaning=meanings(module_of(rule)),
+            code_hashes=code_hashes(module_of(rule)),
             versions=packages(module_of(rule)),
             labels=self.labels,
         )

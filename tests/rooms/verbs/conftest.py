@@ -19,7 +19,7 @@ from workflow_scripts.provenance.artefacts import (
     write_table,
     writing_model_folder,
 )
-from workflow_scripts.provenance.closure import meanings, packages
+from workflow_scripts.provenance.closure import code_hashes, packages
 from workflow_scripts.provenance.record import Input
 
 STUDY = "results/study"
@@ -37,7 +37,7 @@ def made_by(rule, outputs, *, settings=None, inputs=None, **others):
     """A record as a job of ``rule`` writes it; the code is that of a module which is there."""
     return job_record(
         rule,
-        meaning=meanings("data.words"),
+        code_hashes=code_hashes("data.words"),
         versions=packages("data.words"),
         settings=settings or {},
         inputs={

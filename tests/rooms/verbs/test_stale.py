@@ -32,7 +32,7 @@ def planned_like(record):
     timings = [f"benchmarks/study/{record.rule}.times.parquet"]
     return PlannedJob(
         record.rule, dict(record.wildcards), copy.deepcopy(record.settings), [], [*record.outputs, *timings],
-        roles=roles, timings=timings, meaning=dict(record.meaning), packages=dict(record.packages),
+        roles=roles, timings=timings, code_hashes=dict(record.meaning), packages=dict(record.packages),
     )  # fmt: skip
 
 
@@ -98,8 +98,8 @@ def test_a_changed_setting_is_named_with_its_key_and_makes_artefacts_behind_it_s
     [
         ("train_encoder", lambda job: job.settings["training"].update(steps=3.0), []),
         ("make_table", lambda job: job.roles["scores"].reverse(), [("input", "order", "as configured")]),
-        ("make_table", lambda job: job.meaning.update({WORDS: "f" * 64}), [("code", WORDS, "f" * 64)]),
-        ("make_table", lambda job: job.meaning.pop(WORDS), [("code", WORDS, ABSENT)]),
+        ("make_table", lambda job: job.code_hashes.update({WORDS: "f" * 64}), [("code", WORDS, "f" * 64)]),
+        ("make_table", lambda job: job.code_hashes.pop(WORDS), [("code", WORDS, ABSENT)]),
         ("make_table", lambda job: job.packages.update(pyarrow="1.0"), [("package", "pyarrow", "1.0")]),
         ("read_dataset", lambda job: job.wildcards.clear(), [("wildcard", "dataset", ABSENT)]),
         (

@@ -43,7 +43,7 @@ def lines(*steps, total=16):
 
 
 def training(study, run=SIMCSE, seed="1"):
-    settings = {"training": study.runs[run].training.deciding()}
+    settings = {"training": study.runs[run].training.result_fields()}
     bench = f"benchmarks/demo/train_encoder/{run}/seed{seed}.tsv"
     wildcards = {"run": run, "seed": seed}
     return PlannedJob("train_encoder", wildcards, settings, [], [], queued={"gpu": 1}, benchmark=bench)
@@ -90,7 +90,7 @@ def test_a_training_that_went_on_from_a_checkpoint_took_the_steps_of_its_log(stu
 def test_a_training_of_more_steps_is_scaled_by_the_work_of_steps_and_looks(study):
     """A step has 32 sentences of 32 tokens; a look 240 of 64, at a sixth of the price for a sentence."""
     done = {
-        "training": study.runs[SIMCSE].training.deciding() | {"max_steps": 4},
+        "training": study.runs[SIMCSE].training.result_fields() | {"max_steps": 4},
         "development": {"every": 2},
     }
     place = Path("results/demo/runs", SIMCSE, "seed1/model")
