@@ -63,10 +63,10 @@ def ask(words: Sequence[str]) -> int:
     for names, exclusive, options in module.ARGUMENTS:
         (either if exclusive else parser).add_argument(*names, **options)
     values = vars(parser.parse_args(arguments))
-    from workflow_scripts.verbs.printing import give
+    from workflow_scripts.verbs.printing import print_answer
 
     as_json = values.pop("json")
-    return give(module.answer(**values), as_json=as_json)
+    return print_answer(module.answer(**values), as_json=as_json)
 
 
 def main() -> None:

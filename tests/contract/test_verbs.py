@@ -13,7 +13,7 @@ import pytest
 from tests.planning import ROOT, run
 from tests.verbs import printed
 from workflow_scripts.__main__ import VERBS, ask
-from workflow_scripts.verbs.printing import Answer, PrintedTable, give
+from workflow_scripts.verbs.printing import Answer, PrintedTable, print_answer
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -79,16 +79,16 @@ def test_an_answer_is_a_table_and_a_verdict_or_json_and_an_exit_code(capsys):
         parts=[PrintedTable("things", ROWS), PrintedTable("none", []), "a line"],
         facts={"more": 1},
     )
-    assert give(found, as_json=False) == 1
+    assert print_answer(found, as_json=False) == 1
     lines = [line.split("│") for line in capsys.readouterr().out.splitlines()]
     assert [[cell.strip() for cell in line] for line in lines if len(line) > 1] == [
         ["a, with a long tail", "1,234", "0.1235"],
         ["b", "5", ""],
     ]
     assert [line for line, *more in lines if not more][-2:] == ["a line", "one found"]
-    assert give(Answer("fine"), as_json=True) == 0
+    assert print_answer(Answer("fine"), as_json=True) == 0
     assert capsys.readouterr().out == '[{"part": "verdict", "good": true, "verdict": "fine"}]\n'
-    assert give(found, as_json=True) == 1
+    assert print_answer(found, as_json=True) == 1
     verdict = {"part": "verdict", "good": False, "verdict": "one found", "more": 1}
     said = [*({"part": "things"} | row for row in ROWS), verdict]
     assert json.loads(capsys.readouterr().out) == said
@@ -96,7 +96,7 @@ def test_an_answer_is_a_table_and_a_verdict_or_json_and_an_exit_code(capsys):
 
 def test_json_has_plain_keys_and_flat_values(capsys):
     row = {"memory, GB": math.inf, "USD at most": {"a": [1]}, "of": (Path("a"), None), "h": True}
-    give(
+    print_answer(
         Answer(parts=[PrintedTable("jobs by rule", [row]), PrintedTable("hidden", [{"a": 1}], shown=())]),
         as_json=True,
     )
@@ -105,5 +105,5 @@ def test_json_has_plain_keys_and_flat_values(capsys):
         {"part": "jobs_by_rule"} | plain,
         {"part": "hidden", "a": 1},
     ]
-    give(Answer(parts=[PrintedTable("hidden", [{"a": 1}], shown=())]), as_json=False)
+    print_answer(Answer(parts=[PrintedTable("hidden", [{"a": 1}], shown=())]), as_json=False)
     assert capsys.readouterr().out == ""

@@ -242,7 +242,7 @@ class Client(httpx2.Client):
 
     def _take_turn(self, _state: RetryCallState) -> None:
         calls = self._calls
-        time.sleep(self._ledger.turn(self._place, calls.per_second, calls.per_day, calls.workers))
+        time.sleep(self._ledger.rate_limit(self._place, calls.per_second, calls.per_day, calls.workers))
 
     def _failure(self, problem: str) -> ApiError:
         advice = "Run again when the server is back; finished answers are stored."
@@ -305,7 +305,7 @@ class Engine:
         self,
         request: ApiRequest,
         answer: str,
-        noted: Mapping[str, Any],
+        metadata: Mapping[str, Any],
         cost_usd: float | None = None,
         fault: str | None = None,
     ) -> Row:
@@ -314,7 +314,7 @@ class Engine:
         # Escapes lone surrogates, which UTF-8 cannot encode.
         text = without_keys(answer).encode("utf-8", "backslashreplace").decode()
         status: Status = "rejected" if fault else "usable"
-        attributes = json.dumps(noted, sort_keys=True)
+        attributes = json.dumps(metadata, sort_keys=True)
         return self.judge(Row(request, text, status, fault or "", "", cost_usd, attributes))
 
     def judge(self, row: Row) -> Row:
@@ -370,7 +370,7 @@ def collect_answers(
     ledger: Ledger,
     engine: Engine,
     watch: CircuitBreaker,
-    tell: Callable[[int], None] = lambda count: None,
+    on_progress: Callable[[int], None] = lambda count: None,
 ) -> dict[bytes, Row]:
     """Return a row for every request, by key; requests that are not in the ledger, or failed before, are sent.
 
@@ -379,7 +379,7 @@ def collect_answers(
         ledger: Stored rows; if it is read-only, only these are used.
         engine: The engine to query.
         watch: Counter of unusable answers.
-        tell: Function called with the number of answered requests.
+        on_progress: Function called with the number of answered requests.
 
     Raises:
         ApiError: if the engine is at fault, or the ledger is read-only and rows are missing.
@@ -395,13 +395,13 @@ def collect_answers(
         ledger.save(row for key, row in rows.items() if row != stored[key])
     watch.count_stored(rows.values())
     watch.check()
-    tell(len(rows))
+    on_progress(len(rows))
     if missing:
         language_detector()  # loading takes half a second, during which the first answer would not be saved
         # Many jobs may query a local engine at a time; duplicate requests cost nothing.
         alone = ledger.asking(missing[0].engine, engine.place) if engine.client else nullcontext()
         with alone:
-            rows |= _ask_all(missing, ledger, engine, watch, tell)
+            rows |= _ask_all(missing, ledger, engine, watch, on_progress)
     return rows
 
 
@@ -410,7 +410,7 @@ def _ask_all(
     ledger: Ledger,
     engine: Engine,
     watch: CircuitBreaker,
-    tell: Callable[[int], None],
+    on_progress: Callable[[int], None],
 ) -> dict[bytes, Row]:
     """Return rows that are not in the ledger, by concurrent calls; no other process queries this engine."""
     answered: dict[bytes, Row] = {}
@@ -419,7 +419,7 @@ def _ask_all(
     def note(rows: Sequence[Row]) -> None:
         answered.update((row.request.key, row) for row in rows)
         watch.count_new(rows)
-        tell(len(rows))
+        on_progress(len(rows))
 
     # Another process may have answered while this one waited.
     note([row for row in ledger.find(requests).values() if row.is_final])

@@ -102,7 +102,7 @@ class Row(NamedTuple):
         return self.status != "failed"
 
     @property
-    def noted(self) -> dict[str, Any]:
+    def metadata(self) -> dict[str, Any]:
         """Return the parsed attributes of the row."""
         return dict(json.loads(self.attributes))
 
@@ -286,7 +286,7 @@ class Ledger(AbstractContextManager["Ledger"]):
             )
         return dated
 
-    def turn(self, provider: str, per_second: float | None, per_day: int | None, waiting: int) -> float:
+    def rate_limit(self, provider: str, per_second: float | None, per_day: int | None, waiting: int) -> float:
         """Count one request to a provider, and return the seconds to wait before it is sent.
 
         Args:

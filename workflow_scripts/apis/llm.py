@@ -56,18 +56,18 @@ class Llm(Engine):
     def fault(self, row: Row) -> str | None:
         """Return the fault of a completion as a whole; None if it is usable."""
         # Earlier versions stored reasons as servers sent them, such as numbers.
-        finish_reason = str(row.noted.get("finish_reason", "unknown"))
+        finish_reason = str(row.metadata.get("finish_reason", "unknown"))
         return completion_fault(row.answer or "", finish_reason, self._sentences)
 
     def answer(self, request: ApiRequest) -> Row:
         """Return the row of a request with the completion of its prompt."""
         block, complete = self._block, self._call(request)
-        text, noted, fault = self.client.call(lambda: _read(complete()))
-        if block.model_ids is not None and not fault and noted["model"] not in block.model_ids:
-            problem = f"'{noted['model']}' has answered instead of '{block.model}'"
+        text, metadata, fault = self.client.call(lambda: _read(complete()))
+        if block.model_ids is not None and not fault and metadata["model"] not in block.model_ids:
+            problem = f"'{metadata['model']}' has answered instead of '{block.model}'"
             raise ApiError(f"{self.place}: {problem}. Add it to model_ids, or correct base_url and model.")
-        cost = _cost(noted["prompt_tokens"], noted["completion_tokens"], block.price)
-        return self.row(request, text, noted | {"endpoint": block.base_url}, cost, fault)
+        cost = _cost(metadata["prompt_tokens"], metadata["completion_tokens"], block.price)
+        return self.row(request, text, metadata | {"endpoint": block.base_url}, cost, fault)
 
     def _call(self, request: ApiRequest) -> Callable[[], Any]:
         """Return a function that calls the server and returns the SDK's raw response."""
@@ -117,19 +117,19 @@ def _read(response: Any) -> tuple[str, dict[str, Any], str | None]:
         raise NoAnswer("failed", "broken off", body) from None
     if error and not choices:
         raise NoAnswer("failed", "no completion", str(error))
-    noted = _noted(model, usage)
+    metadata = _metadata_of(model, usage)
     try:
         choice = (choices or [])[0]
         text = "" if choice.message.content is None else choice.message.content
         said = choice.finish_reason or "unknown"
         reason = said if isinstance(said, str) else json.dumps(said, default=str)
-        noted["finish_reason"] = "refusal" if choice.message.refusal else reason
+        metadata["finish_reason"] = "refusal" if choice.message.refusal else reason
     except (TypeError, LookupError, AttributeError):
-        return body, noted, "no completion"
-    return (text, noted, None) if isinstance(text, str) else (body, noted, "no completion")
+        return body, metadata, "no completion"
+    return (text, metadata, None) if isinstance(text, str) else (body, metadata, "no completion")
 
 
-def _noted(model: object, usage: object) -> dict[str, Any]:
+def _metadata_of(model: object, usage: object) -> dict[str, Any]:
     tokens = {name: getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens")}
     return {"model": redacted(str(model or "unnamed")), "finish_reason": "unknown"} | {
         name: count if isinstance(count, int) else None for name, count in tokens.items()
@@ -153,7 +153,7 @@ def usage_by_model(rows: Iterable[Row]) -> pd.DataFrame:
     # Only usable and rejected rows cost anything.
     paid = pd.DataFrame(
         [
-            row.noted | {"cost_usd": row.cost_usd, "day": row.asked_at[:10]}
+            row.metadata | {"cost_usd": row.cost_usd, "day": row.asked_at[:10]}
             for row in rows
             if row.status in ("usable", "rejected")
         ],

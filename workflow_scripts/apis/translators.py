@@ -230,7 +230,7 @@ _REQUESTS = _Requests()
 class _Web(Translator):
     """An engine of deep_translator, one sentence per request."""
 
-    noted: dict[str, Any] = {}  # noqa: RUF012  (never changed)
+    metadata: dict[str, Any] = {}  # noqa: RUF012  (never changed)
 
     def __init__(self, calls: Calls, url: str, direction: Direction, ledger: Ledger) -> None:
         super().__init__(direction)
@@ -240,7 +240,7 @@ class _Web(Translator):
 
     def answer(self, request: ApiRequest) -> Row:
         """Return the row of a request with the translation of its text."""
-        return self.row(request, self.client.call(partial(self._translated, request.text)), self.noted)
+        return self.row(request, self.client.call(partial(self._translated, request.text)), self.metadata)
 
     def _translated(self, text: str) -> str:
         _REQUESTS.http = self.client
@@ -308,7 +308,7 @@ class LibreTranslate(_Web):
         super().__init__(block.calls, block.url, direction, ledger)
         self._key_variable = block.key_variable
         self._url = block.url.rstrip("/")
-        self.noted = {"endpoint": self._url}
+        self.metadata = {"endpoint": self._url}
 
     def _translator(self) -> Any:
         translator = deep_translator.LibreTranslator(api_key="none", custom_url=f"{self._url}/")

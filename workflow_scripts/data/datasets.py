@@ -371,4 +371,4 @@ def read_dataset(job: Job) -> None:
     dataset = Dataset.parse(job.operational["contract"], f"datasets.{name}")
     (table, counts), origin, gap = load_planned(name, dataset, job.workplace.data_root, plan)
     tables = {"table": table.cast(FORMS[dataset.form]), "dropped": table_of(counts.items(), DROPPED)}
-    job.write(tables, foreign=origin, labels=[gap_label(gap)] if gap else [])
+    job.write(tables, external=origin, labels=[gap_label(gap)] if gap else [])

@@ -170,7 +170,7 @@ def _usable(row: Row, call: int, validator: ModelValidator, count: int) -> list[
         reason = f": {row.reason}" if row.status == "rejected" else ""
         validator.refused[f"completion {row.status}{reason}"] += 1
         return []
-    return validator.accept(sentences, row.noted["model"], [call] * count)
+    return validator.accept(sentences, row.metadata["model"], [call] * count)
 
 
 def _source(llm: Llm, block: LlmBlock, calls: list[Row]) -> Input:
@@ -199,4 +199,4 @@ def write_exemplars(job: Job) -> None:
         "dropped": table_of(sorted(validator.refused.items()), DROPPED),
         "usage": pa.Table.from_pandas(usage_by_model(calls), USAGE, preserve_index=False),
     }
-    job.write(tables, foreign={"model": _source(llm, block, calls)}, labels=[pool.label])
+    job.write(tables, external={"model": _source(llm, block, calls)}, labels=[pool.label])

@@ -111,7 +111,7 @@ def translate_shard(job: Job) -> None:
         pivots = translate(sentences, forth)
         backs = translate(usable_answers(pivots), back)
     origin = {"forth": _source(forth, pivots), "back": _source(back, backs)}
-    job.write({"trips": round_trips(rows, sentences, pivots, backs, limits)}, foreign=origin)
+    job.write({"trips": round_trips(rows, sentences, pivots, backs, limits)}, external=origin)
 
 
 def _translator(job: Job, direction: Direction, ledger: Ledger) -> Translator:

@@ -108,4 +108,4 @@ def read_word_vectors(job: Job) -> None:
         job.write({"vectors": WORD_VECTORS.empty_table()}, labels=[gap])
         return
     vectors = read(files, representation.drop_frequent)
-    job.write({"vectors": vectors}, foreign=origin, labels=[representation.label])
+    job.write({"vectors": vectors}, external=origin, labels=[representation.label])

@@ -213,15 +213,15 @@ def with_names(text: str, names: Mapping[str, str]) -> str:
 
 def _draw(job: Job, name: str) -> DrawnFigure:
     """Draw one figure, wide and narrow."""
-    told = job.settings["figures"][name]
-    module = importlib.import_module(f"workflow_scripts.figures.{told['module']}")
-    figure: Declaration = getattr(module, told["kind"])
-    config = figure.settings.parse(told["config"], name)
+    figure_settings = job.settings["figures"][name]
+    module = importlib.import_module(f"workflow_scripts.figures.{figure_settings['module']}")
+    figure: Declaration = getattr(module, figure_settings["kind"])
+    config = figure.settings.parse(figure_settings["config"], name)
     inputs = {role: job.inputs(f"{name}.{role}") for role in figure.reads}
-    request = FigureRequest(config, inputs, told["names"])
+    request = FigureRequest(config, inputs, figure_settings["names"])
     records = (read_record(path) for paths in inputs.values() for path in paths)
     labels = split_labels(label for record in records if record for label in record.labels)
-    braces = config.model_dump() | {"title": told["title"]}
+    braces = config.model_dump() | {"title": figure_settings["title"]}
     texts = (figure.title, figure.title.removesuffix(": {title}"), figure.description)
     title, short, description = (text.format_map(braces) for text in texts)
     ids = f"{name}-{job.wildcards['experiment']}".replace("_", "-")
@@ -229,9 +229,9 @@ def _draw(job: Job, name: str) -> DrawnFigure:
     for ending, width in ((".narrow", NARROW_INCHES), (".wide", WIDE_INCHES)):
         with figure_style(width):
             points, picture, notes = figure.draw(request)
-            notes = [with_names(note, told["run_names"]) for note in notes]
+            notes = [with_names(note, figure_settings["run_names"]) for note in notes]
             if picture:
-                name_runs(picture, told["run_names"])
+                name_runs(picture, figure_settings["run_names"])
                 pictures[ending] = panels_svg(picture, ids, title, description)
             if width == WIDE_INCHES:
                 pictures[""] = to_svg(picture, ids, title, description, [*notes, *labels.sentences()])

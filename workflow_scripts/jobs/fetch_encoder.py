@@ -19,7 +19,7 @@ def fetch_encoder(job: Job) -> None:
     check_planned(f"encoders.{name}", SourcePlan.parse(job.settings["source"], "source"), source.values())
     check_usable(origin)
     labels = [*published_labels(origin)]
-    record = job.record(foreign=source, labels=[block.label])
+    record = job.record(external=source, labels=[block.label])
     with writing_model_folder(job.outputs["record"].parent, record, labels) as folder:
         copy_files(origin, folder, source)
         labels += check_encoder(origin, folder, folder / "probe")

@@ -25,10 +25,10 @@ from workflow_scripts.models.probe import (
     check_equal,
     compare,
     encoding,
+    errors_as,
     in_two_ways,
     is_large,
     one_by_one,
-    told,
 )
 from workflow_scripts.models.readouts.as_published import PublishedEncoder
 from workflow_scripts.settings.readouts import AsPublished
@@ -76,7 +76,7 @@ def _check_as_published(origin: Path, copy: Path, saved: Path | None) -> None:
     from sentence_transformers import SentenceTransformer  # slow to import
 
     options: Any = {"device": "cpu", "local_files_only": True}
-    with told(origin, copy, "its copy cannot be read as published"):
+    with errors_as(origin, copy, "its copy cannot be read as published"):
         encoder = PublishedEncoder(copy, AsPublished(kind="as_published", prompt=None)).eval()
         encoder.check_weights()
         longest = min(MOST_TOKENS, encoder.positions or MOST_TOKENS)
@@ -86,13 +86,13 @@ def _check_as_published(origin: Path, copy: Path, saved: Path | None) -> None:
             encoder.save(saved)
     del encoder
     # Only now, since what the copy has suffices: sentence-transformers would else read pickles of the folder.
-    with told(origin, copy, "sentence-transformers cannot read it"):
+    with errors_as(origin, copy, "sentence-transformers cannot read it"):
         arguments = {"dtype": "float32", "use_safetensors": True}
         model: Any = SentenceTransformer(str(origin), model_kwargs=arguments, **options)
         expected = one_by_one(encoding(model, longest))
     compare(origin, expected, vectors, "as published")
     if saved is not None:
-        with told(origin, copy, "it cannot be loaded when it is saved"):
+        with errors_as(origin, copy, "it cannot be loaded when it is saved"):
             again = SentenceTransformer(str(saved), **options)
             check_equal(origin, expected, one_by_one(encoding(again, longest)), "saved and loaded")
 
@@ -110,7 +110,7 @@ def check_tokens(origin: Path, copy: Path) -> list[str]:
     """
     from tokenizers import Tokenizer  # slow to import
 
-    with told(origin, copy, "its tokeniser cannot be read"):
+    with errors_as(origin, copy, "its tokeniser cannot be read"):
         theirs: Any = AutoTokenizer.from_pretrained(encoder_folder(origin), local_files_only=True)
         ours: Any = load_tokenizer(copy)
         longest = min(MOST_TOKENS, ours.model_max_length)

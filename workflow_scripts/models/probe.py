@@ -94,19 +94,19 @@ def check_alone(origin: Path, copy: Path, saved: Path | None) -> None:
     from sentence_transformers.base.modules import Transformer
     from sentence_transformers.sentence_transformer.modules import Pooling
 
-    with told(origin, copy, "its copy cannot be read"):
+    with errors_as(origin, copy, "its copy cannot be read"):
         backbone, tokenizer = load_backbone(copy), load_tokenizer(copy)
         longest = min(MOST_TOKENS, longest_sentence(backbone, tokenizer))
         vectors = in_two_ways(_means(backbone, tokenizer, longest))
         if (found := vectors[0].shape[1]) != (width := backbone.config.hidden_size):
             problem = f"its states have {found} entries, hidden_size of its configuration is {width}"
             raise DataError(f"{origin}: {problem}.{ADVICE}")
-    with told(origin, copy, "Transformers cannot read it"):
+    with errors_as(origin, copy, "Transformers cannot read it"):
         expected = one_by_one(_transformers(origin, longest))
     compare(origin, expected, vectors, "without its modules")
     if saved is None:
         return
-    with told(origin, copy, "it cannot be saved and loaded"):
+    with errors_as(origin, copy, "it cannot be saved and loaded"):
         saved.mkdir(parents=True)
         backbone.save_pretrained(saved)
         tokenizer.save_pretrained(saved)
@@ -200,7 +200,7 @@ def check_equal(folder: Path, expected: Vectors, vectors: Vectors, when: str) ->
 
 
 @contextmanager
-def told(folder: Path, copy: Path, what: str) -> Iterator[None]:
+def errors_as(folder: Path, copy: Path, what: str) -> Iterator[None]:
     """Turn an error of the libraries, or of a part that an encoder does not have, into a line on its folder."""
     try:
         yield

@@ -68,7 +68,7 @@ def job_record(
     wildcards: Mapping[str, str] = _NONE,
     code_hashes: Mapping[str, str] = _NONE,
     versions: Mapping[str, str] = _NONE,
-    foreign: Mapping[str, Input] = _NONE,
+    external: Mapping[str, Input] = _NONE,
     labels: Iterable[Label | str] = (),
 ) -> Record:
     """Return the record of a job, with its key; labels of the inputs are inherited.
@@ -81,7 +81,7 @@ def job_record(
         wildcards: Values that distinguish this job from others of its rule.
         code_hashes: Hashes of the syntax trees of its code, by file.
         versions: Versions of packages that can change its numbers.
-        foreign: External source by role (a package's file, a Hub revision).
+        external: External source by role (a package's file, a Hub revision).
         labels: Substitutions of this job itself, and gaps.
 
     Raises:
@@ -99,7 +99,7 @@ def job_record(
         settings=canonical(settings),
         meaning=dict(code_hashes),
         packages=dict(versions),
-        inputs=used | dict(foreign),
+        inputs=used | dict(external),
         outputs=sorted(path.as_posix() for path in outputs),
         labels=merged_labels(labels, *(record.labels for record in records if record)),
         origin=current_origin(),

@@ -125,17 +125,17 @@ class Job(NamedTuple):
         return cache_key(self.start, portable=self.portable)
 
     def record(
-        self, *, foreign: Mapping[str, Input] | None = None, labels: Sequence[Label | str | None] = ()
+        self, *, external: Mapping[str, Input] | None = None, labels: Sequence[Label | str | None] = ()
     ) -> Record:
         """Return the record of all artefacts that this job writes.
 
         Args:
-            foreign: External source by role (a package's file, a Hub revision).
+            external: External source by role (a package's file, a Hub revision).
             labels: Substitutions of this job itself, as texts, and gaps; None and empty texts are skipped. Labels of
                 inputs are inherited.
         """
         more = {
-            "inputs": self.start.inputs | dict(foreign or {}),
+            "inputs": self.start.inputs | dict(external or {}),
             "labels": merged_labels(self.start.labels, labels),
             "origin": current_origin(),
         }
@@ -149,11 +149,11 @@ class Job(NamedTuple):
         self,
         tables: Mapping[str, Any],
         *,
-        foreign: Mapping[str, Input] | None = None,
+        external: Mapping[str, Input] | None = None,
         labels: Sequence[Label | str | None] = (),
     ) -> None:
         """Write tables by the role of their output, with the record of this job."""
-        record = self.record(foreign=foreign, labels=labels)
+        record = self.record(external=external, labels=labels)
         for role, table in tables.items():
             write_table(self.outputs[role], table, record)
 
@@ -219,7 +219,7 @@ def check_loaded(files: Iterable[str]) -> None:
 
 def cache_key(record: Record, *, portable: bool) -> str:
     """Return the key of a job's outputs in the cache: the job's key without paths, and, unless portable, all paths."""
-    by_role = {role: as_list(given) for role, given in record.inner.items()}
+    by_role = {role: as_list(given) for role, given in record.internal.items()}
     identities = {
         role: {str(number): file.sha256 for number, file in enumerate(files)}
         for role, files in by_role.items()

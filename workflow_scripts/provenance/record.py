@@ -140,7 +140,7 @@ class Record(Settings):
         return by_role
 
     @property
-    def inner(self) -> dict[str, Input | list[Input]]:
+    def internal(self) -> dict[str, Input | list[Input]]:
         """Return the inputs that are files of the pipeline, by role."""
         return {
             role: given
@@ -151,7 +151,7 @@ class Record(Settings):
     @property
     def inner_files(self) -> list[Input]:
         """Return the inputs that are files of the pipeline."""
-        return [file for given in self.inner.values() for file in as_list(given)]
+        return [file for given in self.internal.values() for file in as_list(given)]
 
     @property
     def sources(self) -> list[Input]:
@@ -163,7 +163,7 @@ class Record(Settings):
         """Return the hash of each role's input, or hashes by path for a role that may have several."""
         return {
             role: {file.path: file.sha256 for file in given} if isinstance(given, list) else given.sha256
-            for role, given in self.inner.items()
+            for role, given in self.internal.items()
         }
 
     def input(self, role: str) -> Input:

@@ -29,7 +29,7 @@ def write_model_card(job: Job) -> None:
 
     The folder has the record of the card. The card itself is what the Hub shows.
     """
-    told, folder = job.settings, job.input("model").parent
+    settings, folder = job.settings, job.input("model").parent
     record, histories = check_model_folder(folder), job.inputs("history")
     run, seed = record.wildcards["run"], int(record.wildcards["seed"])
     tables = [read_table(path, SCORES).to_pandas() for path in job.inputs("scores")]
@@ -39,30 +39,30 @@ def write_model_card(job: Job) -> None:
     citation = yaml.safe_load(job.input("citations").read_text("utf-8"))
     template = Template(job.input("template").read_text("utf-8"), undefined=StrictUndefined, trim_blocks=True)
     card = template.render(
-        told,
-        metadata=metadata(told, run, scores).to_yaml(),
+        settings,
+        metadata=metadata(settings, run, scores).to_yaml(),
         run=run,
         seed=seed,
-        about=(inspect.getdoc(load_method(told["method"]["module"])) or "").partition("\n\n")[0],
+        about=(inspect.getdoc(load_method(settings["method"]["module"])) or "").partition("\n\n")[0],
         scores=scores,
         steps=steps(trained) if trained else 0,
         kept=kept(trained) if trained else None,
-        settings=yaml.safe_dump({name: told[name] for name in ("method", "training") if told[name]}),
+        settings=yaml.safe_dump({name: settings[name] for name in ("method", "training") if settings[name]}),
         labels=record.labels,
         remote_code=not all(one["type"].startswith("sentence_transformers.") for one in modules),
-        citations=bibtex(citation, papers_of(told["method"])),
+        citations=bibtex(citation, papers_of(settings["method"])),
     )
     with writing_model_folder(job.outputs["record"].parent, job.record()) as made:
         (made / CARD).write_text(f"{card.rstrip()}\n", "utf-8")
 
 
-def metadata(told: Mapping[str, Any], run: str, scores: Sequence[Mapping[str, Any]]) -> ModelCardData:
+def metadata(settings: Mapping[str, Any], run: str, scores: Sequence[Mapping[str, Any]]) -> ModelCardData:
     """Return the front matter of a card, in the Hub's words.
 
     The Hub knows licences by identifiers; another one is ``other`` with its name. A score of a task that two suites
     have stands once.
     """
-    licences = sorted({source["licence"] for source in told["encoders"]})
+    licences = sorted({source["licence"] for source in settings["encoders"]})
     known = [licence.lower() for licence in licences if licence.lower() in _KNOWN_LICENCES]
     is_known = len(licences) == len(known) == 1
     other = re.sub(r"[^a-z0-9.]+", "-", "-and-".join(licences).lower())
@@ -82,10 +82,10 @@ def metadata(told: Mapping[str, Any], run: str, scores: Sequence[Mapping[str, An
         library_name="sentence-transformers",
         pipeline_tag=_TASK,
         tags=["sentence-transformers", "sentence-similarity", "feature-extraction", "semblance"],
-        language=sorted({source["language"] for source in told["data"]}) or None,
+        language=sorted({source["language"] for source in settings["data"]}) or None,
         model_name=run,
-        base_model=[source["hub"] for source in told["encoders"] if source["hub"]] or None,
-        datasets=[source["hub"] for source in told["data"] if source["hub"]] or None,
+        base_model=[source["hub"] for source in settings["encoders"] if source["hub"]] or None,
+        datasets=[source["hub"] for source in settings["data"] if source["hub"]] or None,
         license=known[0] if is_known else "other",
         license_name=None if is_known else other,
         eval_results=[*results.values()] or None,

@@ -129,8 +129,8 @@ def _sections(job: Job) -> list[Shown]:
     for path in job.inputs("figures"):
         record = record_of(path)
         said = json.loads(path.with_name("texts.json").read_text("utf-8"))
-        for name, told in record.settings["figures"].items():
-            below = told["config"].get("below", record.wildcards["experiment"])
+        for name, figure_settings in record.settings["figures"].items():
+            below = figure_settings["config"].get("below", record.wildcards["experiment"])
             figures[below].append(_drawing(path.with_name(f"{name}.svg"), record, said[name]))
     for path in job.inputs("histories"):
         histories[wildcard(path, "run")].append(path)

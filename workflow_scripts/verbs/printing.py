@@ -100,7 +100,7 @@ def _as_json(answer: Answer) -> str:
     return "[" + ",\n ".join(lines) + "]"
 
 
-def give(answer: Answer, *, as_json: bool) -> int:
+def print_answer(answer: Answer, *, as_json: bool) -> int:
     """Print an answer; returns the exit code."""
     if as_json:
         print(_as_json(answer))  # noqa: T201

@@ -157,7 +157,7 @@ def _as_planned(record: Record, job: PlannedJob) -> Record:
         role: [_input(path, was) for path in given] if isinstance(given, list) else _input(given, was)
         for role, given in paths_by_role(job.roles).items()
     }
-    outside = {role: given for role, given in record.inputs.items() if role not in record.inner}
+    outside = {role: given for role, given in record.inputs.items() if role not in record.internal}
     decides = {
         "wildcards": dict(job.wildcards),
         "settings": canonical(job.settings),

@@ -67,19 +67,19 @@ def test_many_rows_are_saved_at_once_and_a_later_one_takes_the_place_of_an_earli
 def test_a_rate_is_one_for_all_processes(tmp_path, monkeypatch):
     monkeypatch.setattr("workflow_scripts.apis.ledger.time", SimpleNamespace(time=lambda: 1000.0))
     with Ledger(tmp_path / "answers.sqlite") as one, Ledger(tmp_path / "answers.sqlite") as two:
-        waits = [ledger.turn("google", 10, None, 8) for ledger in (one, two) * 3]
+        waits = [ledger.rate_limit("google", 10, None, 8) for ledger in (one, two) * 3]
     assert waits == pytest.approx([0, 0.1, 0.2, 0.3, 0.4, 0.5])
 
 
 def test_a_days_budget_is_one_for_all_processes_and_new_the_next_day(tmp_path, monkeypatch):
     with Ledger(tmp_path / "answers.sqlite") as one, Ledger(tmp_path / "answers.sqlite") as two:
         for ledger in (one, two, one):
-            assert ledger.turn("google", None, 3, 8) == 0
+            assert ledger.rate_limit("google", None, 3, 8) == 0
         with pytest.raises(ApiError, match=r"google: the limit per_day of 3 requests is reached"):
-            two.turn("google", None, 3, 8)
-        assert two.turn("another", None, 3, 8) == 0
+            two.rate_limit("google", None, 3, 8)
+        assert two.rate_limit("another", None, 3, 8) == 0
         monkeypatch.setattr("workflow_scripts.apis.ledger.now", lambda: "2999-01-01T00:00:00Z")
-        assert two.turn("google", None, 3, 8) == 0
+        assert two.rate_limit("google", None, 3, 8) == 0
 
 
 def test_a_clock_that_was_ahead_makes_nobody_wait(tmp_path, monkeypatch):
@@ -87,7 +87,7 @@ def test_a_clock_that_was_ahead_makes_nobody_wait(tmp_path, monkeypatch):
         for moment, expected in ((90_000.0, 0), (1000.0, 0.8), (1000.0, 0.8), (1005.0, 0)):
             clock = SimpleNamespace(time=lambda now=moment: now)
             monkeypatch.setattr("workflow_scripts.apis.ledger.time", clock)
-            assert ledger.turn("google", 10, None, 8) == pytest.approx(expected)
+            assert ledger.rate_limit("google", 10, None, 8) == pytest.approx(expected)
 
 
 # Other users

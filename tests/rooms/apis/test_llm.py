@@ -23,7 +23,7 @@ def test_a_completion_comes_with_model_and_tokens_and_is_asked_once(complete, ma
     with FaultServer(chat()) as server:
         first = complete(server, price=PRICE)
         assert (first.answer, first.status) == ("The old town is on the river.", "usable")
-        assert first.noted.items() >= {
+        assert first.metadata.items() >= {
             "model": "deepseek-chat", "finish_reason": "stop", "prompt_tokens": 100, "completion_tokens": 50
         }.items()  # fmt: skip
         assert ask(make("model", server), ["Write."], offline=True) == [first]
@@ -139,14 +139,14 @@ def test_another_model_that_answers_ends_the_job_or_is_recorded(complete, ledger
         with pytest.raises(ApiError, match="'small-and-cheap' has answered instead of 'deepseek-chat'"):
             complete(server, model_ids=["deepseek-chat"])
         assert len(statuses(ledger)) == 0
-        assert complete(server, model_ids=None).noted["model"] == "small-and-cheap"
+        assert complete(server, model_ids=None).metadata["model"] == "small-and-cheap"
 
 
 def test_costs_are_added_and_unknown_where_a_call_was_not_counted():
     def row(model, cost, tokens, day):
-        noted = {"model": model, "prompt_tokens": tokens, "completion_tokens": tokens}
+        metadata = {"model": model, "prompt_tokens": tokens, "completion_tokens": tokens}
         asked = ApiRequest("openai", "x", "", "", day)
-        return Row(asked, "", "usable", "", f"{day}T00:00:00Z", cost, json.dumps(noted))
+        return Row(asked, "", "usable", "", f"{day}T00:00:00Z", cost, json.dumps(metadata))
 
     counted = [row("m", 0.25, 10, "2026-01-05"), row("m", 0.5, 20, "2026-01-02")]
     (usage,) = usage_by_model(counted).to_dict("records")

@@ -95,10 +95,10 @@ def imported_at_run_time(modules):
     Each is imported in a child forked from one process that holds what others wrote already.
     """
     names = {name for path in closure._closure(tuple(MODULES)) for name in closure._imported_names(path)}
-    foreign = sorted(name for name in names if name.split(".")[0] not in {"workflow_scripts", "__future__"})
+    external = sorted(name for name in names if name.split(".")[0] not in {"workflow_scripts", "__future__"})
     run = subprocess.run(
         [sys.executable, "-c", IMPORT_EACH],
-        input=json.dumps([modules, foreign]),
+        input=json.dumps([modules, external]),
         capture_output=True,
         text=True,
         check=True,

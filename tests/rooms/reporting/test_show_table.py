@@ -23,7 +23,7 @@ from workflow_scripts.evaluation.base import Score, gap, score_table
 from workflow_scripts.provenance.artefacts import job_record, read_record, write_table
 from workflow_scripts.reporting.cells import number, p_equation, p_text, score_text
 from workflow_scripts.reporting.sheets import Sheet, in_rows, in_terminal, latex, to_csv
-from workflow_scripts.verbs.printing import Answer, give
+from workflow_scripts.verbs.printing import Answer, print_answer
 from workflow_scripts.verbs.show import told_apart
 
 MINUS = "\N{MINUS SIGN}"
@@ -127,7 +127,7 @@ def test_a_reader_is_told(rows, alpha, said, unsaid):
 def test_text_from_data_is_no_markup_for_the_terminal(capsys):
     hostile = "[red]not red[/red] :smile: [/]"
     rows = [row(run, hostile, labels=[hostile]) for run in RUNS]
-    give(Answer(parts=[in_terminal(sheet(rows, [hostile]), 100)]), as_json=False)
+    print_answer(Answer(parts=[in_terminal(sheet(rows, [hostile]), 100)]), as_json=False)
     assert capsys.readouterr().out.count(hostile) == 2
 
 

@@ -64,7 +64,9 @@ def reseal(path, *, rows=None, **changes):
 def write_dataset(score=2.5):
     rows = [["test"] * 40, [f"a {i}" for i in range(40)], [f"b {i}" for i in range(40)], [score] * 40]
     table = pa.table(rows, schema=PAIRS)
-    write("read_dataset", "datasets/stsb.parquet", table, foreign={"hub": HUB}, wildcards={"dataset": "stsb"})
+    write(
+        "read_dataset", "datasets/stsb.parquet", table, external={"hub": HUB}, wildcards={"dataset": "stsb"}
+    )
 
 
 def write_corpus(max_words=50):
@@ -81,7 +83,7 @@ def write_corpus(max_words=50):
 
 def write_encoder(labels=("stand-in encoder",)):
     record = made_by(
-        "fetch_encoder", ["encoders/minilm/record.json"], foreign={"weights": PACKAGE}, labels=labels
+        "fetch_encoder", ["encoders/minilm/record.json"], external={"weights": PACKAGE}, labels=labels
     )
     with writing_model_folder(Path(STUDY, "encoders/minilm"), record) as folder:
         (folder / "model.safetensors").write_bytes(bytes(range(256)) * 4)
