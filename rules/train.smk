@@ -46,68 +46,68 @@ rule continue_mlm:
         continue_mlm.shell
 
 
-pool_encoder = JobSpec(
-    "methods.frozen.pool_encoder",
+build_frozen = JobSpec(
+    "methods.frozen.build_frozen",
     settings=settings_of(run, "method", "members", "labels"),
     imports=method_modules,
 )
 
 
-rule pool_encoder:
+rule build_frozen:
     """Make a run without training: add a readout to its encoder, and perhaps a linear map that is fitted on a text."""
     input:
         encoder=lambda w: run(w).start(w.seed),
         text=path_if_set("<results>/corpora/{fitted_on}/train.parquet", run),
-        code=pool_encoder.code,
+        code=build_frozen.code,
     output:
         "<results>/runs/{run}/seed{seed}/model/modules.json",
         record="<results>/runs/{run}/seed{seed}/model/record.json",
     log:
-        "<logs>/pool_encoder/{run}/seed{seed}.log",
+        "<logs>/build_frozen/{run}/seed{seed}.log",
     benchmark:
-        "<benchmarks>/pool_encoder/{run}/seed{seed}.tsv"
+        "<benchmarks>/build_frozen/{run}/seed{seed}.tsv"
     wildcard_constraints:
         run=name_pattern(FROZEN),
     resources:
         **job_resources(gigabytes=8, minutes=15, encoders=run_encoder),
         gpu=lambda w: int(run(w).fitted_on is not None),
     params:
-        **pool_encoder.params,
+        **build_frozen.params,
     message:
         "Build {wildcards.run} (seed {wildcards.seed}) from its frozen encoder; log: {log}"
     shell:
-        pool_encoder.shell
+        build_frozen.shell
 
 
-join_encoders = JobSpec(
-    "jobs.join_encoders.join_encoders",
+build_ensemble = JobSpec(
+    "jobs.build_ensemble.build_ensemble",
     settings=settings_of(run, "method", "members", "labels"),
     imports=method_modules,
 )
 
 
-rule join_encoders:
+rule build_ensemble:
     """Make a run from finished runs: the sum of their vectors, or one of them with another readout."""
     input:
         encoder=lambda w: run(w).start(w.seed),
-        code=join_encoders.code,
+        code=build_ensemble.code,
     output:
         "<results>/runs/{run}/seed{seed}/model/modules.json",
         record="<results>/runs/{run}/seed{seed}/model/record.json",
     log:
-        "<logs>/join_encoders/{run}/seed{seed}.log",
+        "<logs>/build_ensemble/{run}/seed{seed}.log",
     benchmark:
-        "<benchmarks>/join_encoders/{run}/seed{seed}.tsv"
+        "<benchmarks>/build_ensemble/{run}/seed{seed}.tsv"
     wildcard_constraints:
         run=name_pattern(JOINED),
     resources:
         **job_resources(gigabytes=8, minutes=15, encoders=run_encoder),
     params:
-        **join_encoders.params,
+        **build_ensemble.params,
     message:
         "Join the members of {wildcards.run} (seed {wildcards.seed}); log: {log}"
     shell:
-        join_encoders.shell
+        build_ensemble.shell
 
 
 encode_teacher = JobSpec(

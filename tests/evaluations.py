@@ -17,7 +17,7 @@ WILDCARDS = {"suite": "demo", "run": "frozen_avg.tiny", "seed": "0"}
 
 def made(path: Path) -> Record:
     """The record of a file that some job made."""
-    return job_record("pool_encoder", settings={}, inputs={}, outputs=[path])
+    return job_record("build_frozen", settings={}, inputs={}, outputs=[path])
 
 
 def dataset(folder: Path, name: str, schema: pa.Schema, rows: Iterable[dict[str, Any]] = ()) -> Path:

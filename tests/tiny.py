@@ -128,7 +128,7 @@ def encoder(folder: Path, pooler: str = "avg", layers: tuple[int, ...] | None = 
 
 def save(folder: Path, encoder: TextEncoder) -> None:
     """Write an encoder as a job does, with a record beside it."""
-    made = job_record("pool_encoder", settings={}, inputs={}, outputs=[])
+    made = job_record("build_frozen", settings={}, inputs={}, outputs=[])
     folder.parent.mkdir(parents=True, exist_ok=True)
     with writing_model_folder(folder, made) as inside:
         encoder.save(inside)

@@ -140,11 +140,11 @@ def make(name, method):
     outputs = {"run": name, "seed": "1", "record": f"{name}/model/record.json"}
     if method["module"] == "frozen":
         text = {"text": ["triples.parquet"], "gpu": 0} if method.get("whitening") else {}
-        jobs.call("pool_encoder", {"method": method}, encoder="encoder/record.json", **text, **outputs)
+        jobs.call("build_frozen", {"method": method}, encoder="encoder/record.json", **text, **outputs)
         return
     members = ["one/model/record.json", "two/model/record.json"]
     joined = members if "weights" in method else ["jtcse-default/model/record.json"]
-    jobs.call("join_encoders", {"method": method}, encoder=joined, **outputs)
+    jobs.call("build_ensemble", {"method": method}, encoder=joined, **outputs)
 
 
 def asked_for(request):

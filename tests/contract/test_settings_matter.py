@@ -56,7 +56,7 @@ INERT = (
         for name in ("simcse", "supervised", "diffcse")
     }
     | {
-        f"frozen_whitened.whitening.{key}": "pool_encoder reads it: the text that the map is fitted on"
+        f"frozen_whitened.whitening.{key}": "build_frozen reads it: the text that the map is fitted on"
         for key in ("text", "max_sentences", "max_tokens")
     }
     | {

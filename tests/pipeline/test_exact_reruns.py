@@ -46,9 +46,9 @@ THREE_R = {"train_encoder": 2, **evaluated(2)} | SCORED
 JTCSE = {"train_encoder": 2, **evaluated(2)} | SCORED
 S2SENT = JTCSE
 LAYER_POOLER = S2SENT
-POOLED = {"pool_encoder": 3, **evaluated(3)} | SCORED
-POOLED_AND_TRAINED = {"pool_encoder": 3, "train_encoder": 12} | ALL_EVALUATED
-ADAPTED = {"continue_mlm": 1, "pool_encoder": 2, "train_encoder": 12} | evaluated(12) | SCORED
+POOLED = {"build_frozen": 3, **evaluated(3)} | SCORED
+POOLED_AND_TRAINED = {"build_frozen": 3, "train_encoder": 12} | ALL_EVALUATED
+ADAPTED = {"continue_mlm": 1, "build_frozen": 2, "train_encoder": 12} | evaluated(12) | SCORED
 EVERY_ENCODER = {"continue_mlm": 1, "pick_exemplars": 1} | POOLED_AND_TRAINED
 FROM_CORPUS = {"split_corpus": 1, "count_words": 1, "pick_exemplars": 1} | ADAPTED
 TEXT = {"read_dataset": 1} | FROM_CORPUS
@@ -115,7 +115,7 @@ READERS: dict[str, dict[str, int]] = {
     "methods.jtcse": JTCSE,
     "methods.jtcse.readings": NOTHING,
     "encoders.demo_twin.label": JTCSE,
-    "methods.frozen_avg": {"pool_encoder": 2, **evaluated(2)} | SCORED,
+    "methods.frozen_avg": {"build_frozen": 2, **evaluated(2)} | SCORED,
     "extraction.wikitext": COUNTED,
     "extraction.averages": AVERAGED,
     "extraction.representations.plain": ONE_REPRESENTATION,
@@ -128,7 +128,7 @@ READERS: dict[str, dict[str, int]] = {
     "extraction.postprocessings.none": SCORED_AGAIN,
     "extraction.postprocessings.quantile_uniform": SCORED_AGAIN,
     "extraction.postprocessings.quantile_uniform_wikitext": LEARNT_AGAIN,
-    "methods.frozen_cls": {"pool_encoder": 1, **evaluated(1)} | SCORED,
+    "methods.frozen_cls": {"build_frozen": 1, **evaluated(1)} | SCORED,
 }
 """Longest prefix of a key to the jobs that changing it brings back; a key with no prefix here brings back none."""
 
@@ -456,7 +456,7 @@ def test_a_changed_grid_reruns_what_it_asks_for(finished, change, reruns):
 
 
 JOBS = ALL_EVALUATED | {
-    "fetch_encoder": 1, "read_dataset": 2, "split_corpus": 1, "count_words": 1, "pick_exemplars": 1, "continue_mlm": 1, "pool_encoder": 3,
+    "fetch_encoder": 1, "read_dataset": 2, "split_corpus": 1, "count_words": 1, "pick_exemplars": 1, "continue_mlm": 1, "build_frozen": 3,
     "train_encoder": 12,
 } | FROM_TEXT  # fmt: skip
 """Every job of the demo."""

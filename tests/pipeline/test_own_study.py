@@ -21,7 +21,7 @@ OWN = {"suites": {"sts": {"mine": {"datasets": ["lee"], "max_tokens": 256}}}}
 MADE = {
     "fetch_encoder": 1,
     "read_dataset": 1,
-    "pool_encoder": 1,
+    "build_frozen": 1,
     "evaluate_sts": 1,
     "make_table": 1,
     "judge_claims": 1,

@@ -98,7 +98,7 @@ def test_code_that_is_noted_while_the_graph_grows_is_found(tmp_path):
     ]
     targets = [f"results/demo/scores/sts/lee/{run}.parquet" for run in runs]
     planned = planned_jobs(folder, "--", *targets)
-    assert planned["pool_encoder"] == 2 and planned["train_encoder"] == 1 and planned["evaluate_sts"] == 3
+    assert planned["build_frozen"] == 2 and planned["train_encoder"] == 1 and planned["evaluate_sts"] == 3
 
 
 def test_what_a_command_line_gives_is_planned_too():

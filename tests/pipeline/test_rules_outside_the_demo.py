@@ -40,7 +40,7 @@ GRID = {
 STUDENT = "distil.minilm_mlm.wiki_extract.demo_jtcse"
 WANTED = {
     "encode_teacher": "teachers/demo_jtcse/wiki_extract/seed1.parquet",
-    "join_encoders": "runs/ensemble.demo_twin/seed1/model/record.json",
+    "build_ensemble": "runs/ensemble.demo_twin/seed1/model/record.json",
     "evaluate_cost": f"scores/cost/cost/{STUDENT}/seed1.parquet",
     "measure_contamination": "contamination/wiki_extract.parquet",
     "write_model_card": f"runs/{STUDENT}/seed1/card/README.md",

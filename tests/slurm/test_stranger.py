@@ -54,7 +54,7 @@ def test_a_score_of_the_demo_is_made_through_the_queue(stranger, node):
     jobs = node.jobs(stranger.name)
     assert jobs and {job.state for job in jobs} == {"COMPLETED"}
     explained = stranger.run("python", "-m", "workflow_scripts", "explain", SCORE)
-    assert explained.returncode == 0 and "pool_encoder" in explained.stdout
+    assert explained.returncode == 0 and "build_frozen" in explained.stdout
 
 
 def test_jobs_reach_the_controller_and_nothing_else(stranger, node):

@@ -12,7 +12,7 @@ The settings of a method are the class in ``settings.methods`` whose ``module`` 
 Rule train_encoder imports both by the name in ``module`` of a block in config/methods.yaml. The smallest method is
 ``simcse``; ``contrastive`` is shared by methods that contrast views of sentences. Two kinds of modules train nothing
 and have only ``build``: ``frozen``, an encoder as it is, and methods that join finished runs, whose
-``build(config, encoders)`` gets the runs' encoders in order (rule join_encoders).
+``build(config, encoders)`` gets the runs' encoders in order (rule build_ensemble).
 """
 
 import importlib

@@ -118,8 +118,8 @@ def other_pooling(config: Config, folder: Path) -> Iterator[str]:
                 yield f"the encoder was published with {' and '.join(modes)} pooling, applied by {ALONE}"
 
 
-def pool_encoder(job: Job) -> None:
-    """Make a run from an encoder without training, by adding only a readout (rule pool_encoder)."""
+def build_frozen(job: Job) -> None:
+    """Make a run from an encoder without training, by adding only a readout (rule build_frozen)."""
     config = Config.parse(job.settings["method"], "methods")
     folder = job.input("encoder").parent
     encoder = load(config, folder)

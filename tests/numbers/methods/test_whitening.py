@@ -54,7 +54,7 @@ def test_an_encoder_has_the_cosines_of_scikit_learns_whitening_after_saving_too(
     found = whitening.encode(TEXTS, 16)
     np.testing.assert_allclose(cosines(found), cosines(expected), atol=2e-3)
     assert np.abs(found).max() > 1  # no tanh
-    record = job_record("pool_encoder", settings={}, inputs={}, outputs=[])
+    record = job_record("build_frozen", settings={}, inputs={}, outputs=[])
     with writing_model_folder(tmp_path / "model", record) as place:
         whitening.save(place)
     loaded = load_encoder(tmp_path / "model")

@@ -218,14 +218,14 @@ def test_sub_encoders_are_loaded_in_the_precision_that_is_asked_for(tiny_bert, t
 
 
 def test_encoders_of_two_tokenisers_are_fused_each_reading_its_own(tiny_models, tmp_path, monkeypatch):
-    """JTCSE + UC on RoBERTa, by rule join_encoders: (1 - w)(h_I + h_II) + w h_InfoCSE, where InfoCSE is a BERT."""
+    """JTCSE + UC on RoBERTa, by rule build_ensemble: (1 - w)(h_I + h_II) + w h_InfoCSE, where InfoCSE is a BERT."""
     monkeypatch.chdir(tmp_path)
     roberta, bert = tiny_models["roberta"], tiny_models["bert"]
     twin = joined([encoder_of(roberta), encoder_of(roberta, scale=1.1)])
     expected = 0.3 * save(tmp_path / "twin/model", twin)
     expected += 0.7 * save(tmp_path / "published/model", encoder_of(bert))
     jobs.call(
-        "join_encoders",
+        "build_ensemble",
         {"method": {"module": "ensemble", "weights": [0.3, 0.7]}},
         ["methods.ensemble", "models.ensemble", "models.readouts.pooling"],
         run="uc",

@@ -1,4 +1,4 @@
-"""The entry scripts train_encoder, continue_mlm and pool_encoder, run in this process."""
+"""The entry scripts train_encoder, continue_mlm and build_frozen, run in this process."""
 
 from pathlib import Path
 
@@ -86,8 +86,8 @@ TEMPLATE = {"text": 'This sentence : "[X]" means [MASK].', "add_period": False}
 FROZEN = {"module": "frozen", "readout": {"kind": "mask_token"}, "template": TEMPLATE}
 JOBS = {
     "train_encoder": lambda: jobs.run_here("train_encoder", jobs.config("train_encoder")),
-    "pool_encoder": lambda: jobs.call(
-        "pool_encoder", {"method": FROZEN}, method_modules(read_method(FROZEN, "methods")), run="frozen", seed="1",
+    "build_frozen": lambda: jobs.call(
+        "build_frozen", {"method": FROZEN}, method_modules(read_method(FROZEN, "methods")), run="frozen", seed="1",
         encoder="encoder/record.json", record=jobs.MODEL / "record.json",
     ),
 }  # fmt: skip

@@ -106,7 +106,7 @@ def study():
 
 
 SLICES = {"train_encoder": {"training": {}}, "continue_mlm": {"adapt": {}}}
-MODELS = ("fetch_encoder", "continue_mlm", "train_encoder", "pool_encoder", "join_encoders")
+MODELS = ("fetch_encoder", "continue_mlm", "train_encoder", "build_frozen", "build_ensemble")
 OUTSIDE = {"fetch_encoder": "encoders.{encoder}", "read_dataset": "datasets.{dataset}"}
 
 

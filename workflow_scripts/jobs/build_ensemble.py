@@ -1,4 +1,4 @@
-"""Make a run from finished runs: the sum of their vectors, or another readout (rule join_encoders)."""
+"""Make a run from finished runs: the sum of their vectors, or another readout (rule build_ensemble)."""
 
 from workflow_scripts.methods import load_method
 from workflow_scripts.models.loading import load_encoder
@@ -7,8 +7,8 @@ from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.methods import read_method
 
 
-def join_encoders(job: Job) -> None:
-    """Load, join, write."""
+def build_ensemble(job: Job) -> None:
+    """Load the models of the runs, build one encoder of them, and write it."""
     method = load_method(job.settings["method"]["module"])
     config = read_method(job.settings["method"], "methods")
     folders = [path.parent for path in job.inputs("encoder")]
