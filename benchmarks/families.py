@@ -15,7 +15,7 @@ from transformers import AutoConfig, AutoModel
 from benchmarks.harness import THREADS, Measured, Timing, ratios
 from benchmarks.material import minilm, wikipedia_sentences
 from benchmarks.peers import Step, ours, peer, recipe, trainer
-from tests.material import SMALL, training
+from tests.support.toy_methods import SMALL, training
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 

@@ -19,7 +19,17 @@ import torch
 from benchmarks.harness import Measured, Seconds, Timing, ratios
 from benchmarks.peers import POOLERS, Step, peer, recipe, trainer, two_calls
 from tests.gpu.steps import BATCHES, DEVICE, ON_CARD, Cycling, busy, settled
-from tests.material import BASE, SMALL, Block, Size, blocks, prepared, sentences, training, write_encoder
+from tests.support.toy_methods import (
+    BASE,
+    SMALL,
+    Block,
+    Size,
+    blocks,
+    prepared,
+    sentences,
+    training,
+    write_encoder,
+)
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.training.loop import prepare

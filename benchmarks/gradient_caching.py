@@ -15,7 +15,7 @@ from benchmarks.harness import THREADS, Measured, Timing, ratios
 from benchmarks.material import minilm, wikipedia_sentences
 from benchmarks.peers import Step, ours, recipe
 from benchmarks.preparing import largest_memory
-from tests.material import SMALL, training
+from tests.support.toy_methods import SMALL, training
 
 CODE = (
     "config/methods.yaml",

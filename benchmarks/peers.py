@@ -19,7 +19,7 @@ from sentence_transformers.sentence_transformer.modules import Dense, Pooling, T
 from torch import nn
 from transformers import PrinterCallback
 
-from tests.material import blocks
+from tests.support.toy_methods import blocks
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.models.devices import mixed_precision

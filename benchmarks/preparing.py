@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.harness import Measured, Timing, ratios
 from benchmarks.material import wikipedia_sentences
-from tests.jobs import call_of
+from tests.support.training_jobs import call_of
 from workflow_scripts.provenance.closure import ROOT
 
 CODE = (

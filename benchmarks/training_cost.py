@@ -10,7 +10,7 @@ import torch
 
 from benchmarks.harness import Measured, Timing, ratios
 from benchmarks.material import minilm, wikipedia_sentences
-from tests.material import SMALL, training
+from tests.support.toy_methods import SMALL, training
 from workflow_scripts.graph.configuration import load_config
 from workflow_scripts.methods.jtcse import cross_layers
 from workflow_scripts.models.backbone import load_backbone, load_tokenizer

@@ -21,7 +21,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from benchmarks.harness import THREADS, Measured, Timing, ratios
 from benchmarks.material import minilm, wikipedia_sentences
 from benchmarks.peers import POOLERS, Step, Way, ours, recipe, trainer, two_calls
-from tests.material import SMALL, training
+from tests.support.toy_methods import SMALL, training
 
 CODE = (
     "config/methods.yaml",

@@ -32,8 +32,8 @@ APERTIUM = {"engine": "apertium", "batch_sentences": 500, "timeout_seconds": 300
 LIMITS = Limits(shards=1, untranslated_share=0.8, shortened_ratio=0.5, refused_share=1 - 1e-9)
 SERVER = """
 import sys, time
-from tests import fault_server
-from tests.fault_server import FaultServer
+from tests.support import fault_server
+from tests.support.fault_server import FaultServer
 
 def slow(asked):
     time.sleep(0.05)

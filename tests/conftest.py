@@ -31,10 +31,10 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(scope="session")
 def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Folders of a tiny encoder of each kind; tests must leave them as they are."""
-    from tests import tiny
+    from tests.support import toys
 
     folder = tmp_path_factory.mktemp("tiny")
-    return {kind: tiny.write_model(folder / kind, kind) for kind in tiny.KINDS}
+    return {kind: toys.write_model(folder / kind, kind) for kind in toys.KINDS}
 
 
 @pytest.fixture(scope="session")

@@ -7,9 +7,9 @@ import torch
 from tokenizers import processors
 from transformers import AutoConfig, AutoModel
 
-from tests import material, walk
-from tests.planning import settings_with
-from tests.steps import loss_of
+from tests.support import small_methods, toy_methods
+from tests.support.snakemake_plans import settings_with
+from tests.support.steps_by_hand import loss_of
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.study import Study
 from workflow_scripts.models import packed
@@ -49,7 +49,7 @@ def pooled(block, pooler):
 
 def columns():
     """Heading to a block."""
-    blocks = walk.blocks()
+    blocks = small_methods.blocks()
     found = {heading: pooled(blocks["simcse"], pooler) for heading, pooler in POOLERS.items()}
     return (
         {"frozen": PUBLISHED} | found | {name: pooled(blocks[block], "avg") for name, block in NAMED.items()}
@@ -59,16 +59,21 @@ def columns():
 def tiny(family):
     """A family's encoder with random weights."""
     sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
-    ids = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "initializer_range": walk.SIZE.spread}
+    ids = {
+        "pad_token_id": 0,
+        "bos_token_id": 2,
+        "eos_token_id": 3,
+        "initializer_range": small_methods.SIZE.spread,
+    }
     torch.manual_seed(0)
     return AutoModel.from_config(
-        AutoConfig.for_model(family, vocab_size=walk.SIZE.vocabulary, **sizes, **ids)
+        AutoConfig.for_model(family, vocab_size=small_methods.SIZE.vocabulary, **sizes, **ids)
     )
 
 
 def make(folder, family):
-    """A family's encoder where ``material.prepared`` looks for one, with the tokens that its tokenisers add."""
-    place = material.write_encoder(folder, walk.SIZE)
+    """A family's encoder where ``toy_methods.prepared`` looks for one, with the tokens that its tokenisers add."""
+    place = toy_methods.write_encoder(folder, small_methods.SIZE)
     tiny(family).save_pretrained(place)
     tokenizer = load_tokenizer(place)
     if family == "llama":  # one token in front, and no [MASK]
@@ -95,7 +100,9 @@ def planned(place, block):
 
 def trained(folder, block):
     """Train for a step; whether the encoder is packed."""
-    encoder, objective, _ = material.prepared(block, folder, walk.SIZE, walk.CPU, walk.ROWS)
+    encoder, objective, _ = toy_methods.prepared(
+        block, folder, small_methods.SIZE, small_methods.CPU, small_methods.ROWS
+    )
     objective.module.train()
     is_packed = packs(encoder.backbones[0])
     loss_of(objective, 1).backward()
@@ -144,5 +151,7 @@ def test_the_table_has_every_method_and_readout_and_says_which_families_are_pack
     assert table["family"] == [*columns()]
     assert {family for family, row in table.items() if "packed" in row} == {*packed.FAMILIES} & {*table}
     below = [block.get("base", block) for block in columns().values()]
-    assert {block["module"] for block in [*columns().values(), *below]} == {*walk.METHODS} - {*OF_RUNS}
-    assert {block["readout"]["kind"] for block in below} == {*walk.READOUTS}
+    assert {block["module"] for block in [*columns().values(), *below]} == {*small_methods.METHODS} - {
+        *OF_RUNS
+    }
+    assert {block["readout"]["kind"] for block in below} == {*small_methods.READOUTS}

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.planning import DEMO, ROOT, grids_in, merged_config, settings_with
 from tests.rooms.figures.conftest import shown, stored
+from tests.support.snakemake_plans import DEMO, ROOT, grids_in, merged_config, settings_with
 from workflow_scripts.columns import METRICS
 from workflow_scripts.data.printed import cell_numbers
 from workflow_scripts.evaluation.base import Score, score_table

@@ -15,9 +15,9 @@ from huggingface_hub import ModelCard
 from mteb.abstasks import AbsTaskSTS
 from transformers import AutoModel
 
-from tests import jobs, tiny, walk
-from tests.evaluations import sts_metadata
-from tests.planning import DEMO, ROOT, merged_config, run_alone
+from tests.support import small_methods, toys, training_jobs
+from tests.support.evaluation_jobs import sts_metadata
+from tests.support.snakemake_plans import DEMO, ROOT, merged_config, run_alone
 from workflow_scripts.columns import EXEMPLARS, PAIRS, SCORES, TEACHER, TRIPLES, WORD_COUNTS
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import mteb_scores, sts
@@ -43,16 +43,20 @@ SETTINGS = Configuration.strictly(CONFIG)
 RUNS = [
     (name, reading)
     for name, block in CONFIG["methods"].items()
-    if block.get("readout", {}).get("kind") not in walk.OF_A_FOLDER
+    if block.get("readout", {}).get("kind") not in small_methods.OF_A_FOLDER
     for reading in ("default", *block.get("readings", {}))
 ]
 NAMES = [f"{name}-{reading}" for name, reading in RUNS]
 EACH = [pytest.param(name, marks=[] if name.endswith("-default") else pytest.mark.slow) for name in NAMES]
-TRAINING = jobs.CONFIGS["train_encoder"]["training"] | {"max_steps": 2, "batch_size": 4, "max_tokens": 16}
+TRAINING = training_jobs.CONFIGS["train_encoder"]["training"] | {
+    "max_steps": 2,
+    "batch_size": 4,
+    "max_tokens": 16,
+}
 ROWS = 12
 LIMIT = 128
 # One batch for whoever encodes them: two readings of S2Sent look at the whole batch. Longer than a training reads.
-TEXTS = [*tiny.sentences(6, seed=7), *(" and ".join(tiny.sentences(3, seed=seed)) for seed in range(6))]
+TEXTS = [*toys.sentences(6, seed=7), *(" and ".join(toys.sentences(3, seed=seed)) for seed in range(6))]
 GOLD = np.random.default_rng(1).random(len(TEXTS) // 2)
 
 
@@ -60,8 +64,8 @@ def make_encoder(folder, kind):
     """A tiny encoder of four layers, with the length of its positions as its limit."""
     record = job_record("count_words", settings={}, inputs={}, outputs=[])
     with writing_model_folder(folder, record) as place:
-        tiny.write_model(place, kind, num_hidden_layers=4, max_position_embeddings=LIMIT)
-        tokenizer = tiny.make_tokenizer(kind)
+        toys.write_model(place, kind, num_hidden_layers=4, max_position_embeddings=LIMIT)
+        tokenizer = toys.make_tokenizer(kind)
         tokenizer.model_max_length = LIMIT
         tokenizer.save_pretrained(place)
 
@@ -69,27 +73,27 @@ def make_encoder(folder, kind):
 def make_inputs(folder):
     """Everything that any method reads."""
     record = job_record("count_words", settings={}, inputs={}, outputs=[])
-    jobs.make_inputs(folder)  # a corpus of sentences, and development pairs
-    columns = [tiny.sentences(ROWS, seed=seed) for seed in (1, 2, 3)]
+    training_jobs.make_inputs(folder)  # a corpus of sentences, and development pairs
+    columns = [toys.sentences(ROWS, seed=seed) for seed in (1, 2, 3)]
     write_table(Path("triples.parquet"), pa.table(columns, schema=TRIPLES), record)
     rows = [dict.fromkeys(EXEMPLARS.names, 0) | {"sentence": t, "source": "toy"} for t in columns[2]]
     write_table(Path("pool.parquet"), pa.Table.from_pylist(rows, schema=EXEMPLARS), record)
     words = [
         {"rank": n, "word": w, "count": 9, "change_rate": 1.0, "peak": False}
-        for n, w in enumerate(tiny.WORDS)
+        for n, w in enumerate(toys.WORDS)
     ]
     write_table(Path("words.parquet"), pa.Table.from_pylist(words, schema=WORD_COUNTS), record)
-    vectors = np.random.default_rng(0).normal(size=(ROWS, tiny.WIDTH)).astype(np.float32)
-    teacher = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), tiny.WIDTH)
+    vectors = np.random.default_rng(0).normal(size=(ROWS, toys.WIDTH)).astype(np.float32)
+    teacher = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), toys.WIDTH)
     table = pa.table(
         [teacher.cast(TEACHER.field("vector").type), pa.array([2] * ROWS, pa.int32())], schema=TEACHER
     )
     write_table(Path("vectors.parquet"), table, record)
     make_encoder(Path("plain"), "bert")
     make_encoder(Path("decoder"), "llama")
-    mlm = jobs.config("continue_mlm", max_steps=1, warmup_steps=0)
+    mlm = training_jobs.config("continue_mlm", max_steps=1, warmup_steps=0)
     files = {"base": "plain/record.json", "corpus": "corpus/train.parquet", "record": "encoder/record.json"}
-    jobs.call(
+    training_jobs.call(
         "continue_mlm",
         mlm,
         checkpoint_minutes=0,
@@ -106,7 +110,7 @@ def train(name, method, encoders):
     if method.get("words"):
         auxiliary["words"] = ["words.parquet"]
     files = {"corpus": "triples.parquet", "dev": "corpus/dev.parquet", "record": f"{name}/model/record.json"}
-    jobs.call(
+    training_jobs.call(
         "train_encoder",
         settings,
         checkpoint_minutes=0,
@@ -140,11 +144,13 @@ def make(name, method):
     outputs = {"run": name, "seed": "1", "record": f"{name}/model/record.json"}
     if method["module"] == "frozen":
         text = {"text": ["triples.parquet"], "gpu": 0} if method.get("whitening") else {}
-        jobs.call("build_frozen", {"method": method}, encoder="encoder/record.json", **text, **outputs)
+        training_jobs.call(
+            "build_frozen", {"method": method}, encoder="encoder/record.json", **text, **outputs
+        )
         return
     members = ["one/model/record.json", "two/model/record.json"]
     joined = members if "weights" in method else ["jtcse-default/model/record.json"]
-    jobs.call("build_ensemble", {"method": method}, encoder=joined, **outputs)
+    training_jobs.call("build_ensemble", {"method": method}, encoder=joined, **outputs)
 
 
 def asked_for(request):
@@ -263,7 +269,7 @@ def test_code_is_run_for_the_documented_kinds_alone_and_auto_model_never_gives_h
     np.testing.assert_allclose(pooled, encoder.encode(TEXTS, LIMIT), atol=1e-5)
 
 
-PAIRS_OF_STS = list(zip(tiny.sentences(24, seed=20), tiny.sentences(24, seed=21), strict=True))
+PAIRS_OF_STS = list(zip(toys.sentences(24, seed=20), toys.sentences(24, seed=21), strict=True))
 JUDGEMENTS = np.random.default_rng(2).integers(0, 6, size=24) / 1.0
 
 
@@ -282,7 +288,7 @@ class TinySTS(AbsTaskSTS):
 def test_every_method_and_every_readout_of_the_project_is_among_them():
     folder = ROOT / "workflow_scripts"
     methods = {path.stem for path in (folder / "methods").glob("*.py")} - {"__init__", "contrastive"}
-    readouts = {*walk.READOUTS} - walk.OF_A_FOLDER
+    readouts = {*small_methods.READOUTS} - small_methods.OF_A_FOLDER
     assert {block["module"] for block in CONFIG["methods"].values()} == methods
     used = [settings_of(*run) for run in RUNS]
     assert {method["readout"]["kind"] for method in used if "readout" in method} == readouts
@@ -374,7 +380,7 @@ def write_card(run):
     files["citations"] = str(ROOT / "CITATION.cff")
     files["template"] = str(ROOT / "resources/report/model_card.md.j2")
     history = [f"{run}/history.parquet"] if Path(run, "history.parquet").exists() else []
-    jobs.call("write_model_card", settings, run=run, seed="1", history=history, **files)
+    training_jobs.call("write_model_card", settings, run=run, seed="1", history=history, **files)
     return Path(run, "card/README.md")
 
 
@@ -382,9 +388,9 @@ def write_card(run):
     "run", ["simcse-default", "jtcse-default", "promptbert-default", "frozen_avg-default"]
 )
 def test_a_card_says_what_a_model_is_and_leaves_its_folder_alone(models, run):
-    before = jobs.files_of(Path(run, "model"))
+    before = training_jobs.files_of(Path(run, "model"))
     path = write_card(run)
-    assert jobs.files_of(Path(run, "model")) == before
+    assert training_jobs.files_of(Path(run, "model")) == before
     assert check_model_folder(path.parent).rule == "write_model_card"
     card = ModelCard.load(path)
     data = card.data

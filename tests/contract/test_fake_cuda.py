@@ -1,4 +1,4 @@
-"""A GPU is never waited for, draws nothing of its own and repeats its bytes: shown without one (``tests.fake_cuda``)."""
+"""A GPU is never waited for, draws nothing of its own and repeats its bytes: shown without one (``tests.support.fake_cuda``)."""
 
 import json
 import shutil
@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests import fake_cuda, walk
-from tests.cases import CASES
-from tests.planning import ROOT, run_alone
+from tests.support import fake_cuda, small_methods
+from tests.support.snakemake_plans import ROOT, run_alone
+from tests.support.toy_objectives import CASES
 
 QUICK = (
     "step simcse_3r", "step jtcse", "step promptbert", "step diffcse", "step llm2vec", "step simcse_s2sent",
@@ -23,7 +23,7 @@ NOT_OF = {"roberta": ("step llm2vec",), "mpnet": ("step llm2vec", "step jtcse", 
 """LLM2Vec is for decoders, and JTCSE for families built as BERT."""
 ALL = [
     *(f"step {name}" for name in CASES),
-    *(f"encode {name}" for name in walk.readouts()),
+    *(f"encode {name}" for name in small_methods.readouts()),
     *(f"teacher {name}" for name in ("jtcse", "simcse_round_trips", "llm2vec", "promptbert")),
     *(f"study {precision}" for precision in ("float32", "bfloat16")),
 ]
@@ -59,7 +59,7 @@ def library(tmp_path_factory):
     place, torch_root = tmp_path_factory.mktemp("fake") / "fake_cuda.so", Path(torch.__file__).parent
     libraries = torch_root / "lib"
     subprocess.run(
-        [compiler, "-std=c++20", "-shared", "-fPIC", "-O0", f"-I{torch_root / 'include'}", ROOT / "tests/fake_cuda.cpp",
+        [compiler, "-std=c++20", "-shared", "-fPIC", "-O0", f"-I{torch_root / 'include'}", ROOT / "tests/support/fake_cuda.cpp",
          "-o", place, f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-lc10", "-ltorch_cpu"], check=True,
     )  # fmt: skip
     return place
@@ -73,7 +73,7 @@ def refused(library, request):
     @cache
     def of(family):
         names = [one["name"] for one in selected if one["family"] == family]
-        done = run_alone(ROOT, "-m", "tests.fake_cuda", library, family, *names)
+        done = run_alone(ROOT, "-m", "tests.support.fake_cuda", library, family, *names)
         assert done.returncode == 0, done.stderr
         return dict(map(json.loads, done.stdout.splitlines()))
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import torch
 
-from tests import material, tiny
-from tests.walk import METHODS
+from tests.support import toy_methods, toys
+from tests.support.small_methods import METHODS
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.methods import load_method, method_modules, repooled
 from workflow_scripts.methods.frozen import Config, build
@@ -16,7 +16,7 @@ from workflow_scripts.settings.methods import read_method
 from workflow_scripts.settings.readouts import Pooling
 from workflow_scripts.training import objective
 
-BLOCKS = material.blocks()
+BLOCKS = toy_methods.blocks()
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -76,7 +76,7 @@ CLS = {"kind": "pooling", "pooler": "cls", "layers": None}
 def test_a_frozen_encoder_is_read_through_its_own_pooler(tiny_bert):
     """tanh of a linear map of [CLS], as transformers computes its pooler_output."""
     encoder, tokenizer = frozen(tiny_bert, CLS), load_tokenizer(tiny_bert)
-    batch = tokenizer(tiny.sentences(4), padding=True, return_tensors="pt")
+    batch = tokenizer(toys.sentences(4), padding=True, return_tensors="pt")
     with torch.no_grad():
         expected = load_backbone(tiny_bert).eval()(**batch).pooler_output
         found = encoder(batch["input_ids"], batch["attention_mask"])
@@ -102,7 +102,7 @@ def test_a_finished_run_may_be_read_without_its_prompt(tiny_bert):
     prompt = {"text": 'This sentence : "[X]" means [MASK].', "add_period": False}
     average = {"kind": "pooling", "pooler": "avg", "layers": None}
     prompted, plain = frozen(tiny_bert, average, template=prompt), frozen(tiny_bert, average)
-    texts = tiny.sentences(3)
+    texts = toys.sentences(3)
     expected = {
         True: prompted.encode(texts, 16),
         False: plain.encode(texts, 16),

@@ -7,7 +7,7 @@ import torch
 from pydantic import TypeAdapter
 from transformers import LlamaModel
 
-from tests import tiny, walk
+from tests.support import small_methods, toys
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.backbone import attend_both_ways, hidden_states, load_tokenizer
 from workflow_scripts.models.encoder import SentenceEncoder
@@ -16,7 +16,7 @@ from workflow_scripts.models.readouts.base import ReadoutModule
 from workflow_scripts.models.templates import tokenise_in
 from workflow_scripts.settings.readouts import AnyReadout
 
-READOUTS = walk.readouts()
+READOUTS = small_methods.readouts()
 LABEL = "a vector depends on the other sentences of its batch"
 OF_BATCH = {
     "simcse_s2sent.code": LABEL,
@@ -35,7 +35,7 @@ def folder(tmp_path_factory):
 
 def test_every_kind_is_walked():
     kinds = {readout["kind"] for readout in READOUTS.values()}
-    assert kinds | walk.OF_A_FOLDER == {*walk.READOUTS}
+    assert kinds | small_methods.OF_A_FOLDER == {*small_methods.READOUTS}
 
 
 @pytest.fixture(params=READOUTS)
@@ -45,26 +45,26 @@ def name(request):
 
 @pytest.fixture
 def encoder(folder, name):
-    return walk.encoder_with(folder, READOUTS[name])
+    return small_methods.encoder_with(folder, READOUTS[name])
 
 
 @pytest.fixture
 def batch_of(folder, encoder):
     """A function that makes a batch of some rows of the texts."""
-    tokenizer = load_tokenizer(walk.bert(folder))
-    return tokenise_in(encoder.template, tokenizer, walk.TEXTS[:6], walk.SIZE.tokens).batch
+    tokenizer = load_tokenizer(small_methods.bert(folder))
+    return tokenise_in(encoder.template, tokenizer, small_methods.TEXTS[:6], small_methods.SIZE.tokens).batch
 
 
 def test_vectors_are_as_wide_as_the_readout_says(encoder, batch_of):
     assert isinstance(encoder.readout, ReadoutModule)
     vectors = encoder.read(batch_of(range(3)))
     assert vectors.shape == (3, encoder.readout.width)
-    assert encoder.readout.width % walk.SIZE.width == 0
+    assert encoder.readout.width % small_methods.SIZE.width == 0
     assert (vectors[0] - vectors[1]).abs().max() > 1e-3
 
 
 def test_neither_padding_nor_other_sentences_change_a_vector_unless_a_label_says_so(folder, encoder, name):
-    dependent = walk.depends_on_batch(encoder, load_tokenizer(walk.bert(folder)))
+    dependent = small_methods.depends_on_batch(encoder, load_tokenizer(small_methods.bert(folder)))
     assert dependent == (name in OF_BATCH)
     assert dependent == any(LABEL in label for label in encoder.readout_settings.labels)
 
@@ -109,15 +109,15 @@ def test_a_readout_needs_no_states_but_those_that_it_asks_for(encoder, batch_of)
 @pytest.fixture(scope="module")
 def decoder():
     """A decoder of two layers: a token attends only to tokens before it."""
-    return tiny.make_backbone("llama", len(tiny.make_tokenizer("llama")))
+    return toys.make_backbone("llama", len(toys.make_tokenizer("llama")))
 
 
 def test_a_causal_decoder_is_refused_where_it_would_give_all_sentences_one_vector(decoder, name):
     """Where its first token alone is read, which attends to no other."""
-    block, tokenizer = READOUTS[name], tiny.make_tokenizer("bert")
+    block, tokenizer = READOUTS[name], toys.make_tokenizer("bert")
     readout = TypeAdapter(AnyReadout).validate_python(block)
     encoder = SentenceEncoder(
-        decoder, tokenizer, readout, head=False, head_at_test=False, template=walk.PROMPT
+        decoder, tokenizer, readout, head=False, head_at_test=False, template=small_methods.PROMPT
     )
     alone = block.get("pooler", block.get("pooling")) in (
         "cls",
@@ -135,5 +135,5 @@ def test_a_decoder_that_attends_both_ways_may_be_read_by_its_first_token(decoder
     readout = TypeAdapter(AnyReadout).validate_python(
         {"kind": "pooling", "pooler": "cls_before_pooler", "layers": None}
     )
-    encoder = SentenceEncoder(both, tiny.make_tokenizer("llama"), readout, head=False, head_at_test=False)
+    encoder = SentenceEncoder(both, toys.make_tokenizer("llama"), readout, head=False, head_at_test=False)
     check_not_collapsed(encoder.eval())

@@ -1,6 +1,6 @@
 """Every setting of every method changes what is trained or what is read at test, or is listed with the reason why not.
 
-The blocks are those of config/methods.yaml, made small by ``tests.walk``.
+The blocks are those of config/methods.yaml, made small by ``tests.support.small_methods``.
 """
 
 import math
@@ -8,8 +8,8 @@ import math
 import pytest
 import torch
 
-from tests import material, tiny, walk
-from tests.steps import loss_of
+from tests.support import small_methods, toy_methods, toys
+from tests.support.steps_by_hand import loss_of
 from workflow_scripts.models.dropout import dropout_keys, keys_of
 from workflow_scripts.models.encoding import encode_sentences
 from workflow_scripts.training.loop import train
@@ -25,8 +25,8 @@ class Pair:
         self.rows_of = lambda _step: rows
 
 
-BLOCKS = walk.blocks()
-TRAINED = [name for name, block in BLOCKS.items() if material.is_trained(block)]
+BLOCKS = small_methods.blocks()
+TRAINED = [name for name, block in BLOCKS.items() if toy_methods.is_trained(block)]
 PAPERS = (
     "simcse",
     "simcse_s2sent",
@@ -99,21 +99,21 @@ def folder(tmp_path_factory):
 
 
 def test_every_method_and_every_readout_has_a_block_that_is_walked():
-    assert walk.without_a_block() == []
+    assert small_methods.without_a_block() == []
     assert len(TRAINED) >= 21
-    assert len(walk.readouts()) >= 15
-    assert sum(len(list(walk.leaves(block))) for block in BLOCKS.values()) > 200
+    assert len(small_methods.readouts()) >= 15
+    assert sum(len(list(small_methods.leaves(block))) for block in BLOCKS.values()) > 200
 
 
 @pytest.mark.parametrize("name", each(BLOCKS))
 def test_every_setting_matters_or_is_known_not_to(folder, name):
-    found = {f"{name}.{setting}" for setting in walk.idle(folder, BLOCKS[name])}
+    found = {f"{name}.{setting}" for setting in small_methods.idle(folder, BLOCKS[name])}
     assert found == {setting for setting in INERT if setting.startswith(f"{name}.")}
 
 
 @pytest.mark.parametrize("name", each(TRAINED))
 def test_a_gradient_reaches_every_parameter_that_is_meant_to_learn(folder, name):
-    still = walk.effect(folder, walk.with_members(folder, BLOCKS[name])).still
+    still = small_methods.effect(folder, small_methods.with_members(folder, BLOCKS[name])).still
     assert {parameter for parameter in still if not any(part in parameter for part in STILL)} == set()
 
 
@@ -122,7 +122,7 @@ def test_a_last_batch_of_two_has_the_loss_of_a_batch_of_two(folder, name):
     """Nothing remembers how large the batches before it were; what is drawn is a function of seed and step."""
     losses = []
     for sampler in (Sampler(24, 22, 3, "keep"), Pair(Sampler(24, 22, 3, "keep").rows_of(2))):
-        objective = walk.made(folder, BLOCKS[name], sampler).objective
+        objective = small_methods.made(folder, BLOCKS[name], sampler).objective
         objective.module.train()
         torch.manual_seed(2)
         if isinstance(sampler, Sampler):
@@ -142,12 +142,12 @@ def test_a_last_batch_of_two_has_the_loss_of_a_batch_of_two(folder, name):
 @pytest.mark.parametrize("name", each(TRAINED, quick=("simcse_3r", "jtcse", "simcse_s2sent")))
 def test_products_in_bfloat16_give_the_same_loss_to_a_few_percent(folder, name):
     def first_loss():
-        objective = walk.made(folder, block).objective
+        objective = small_methods.made(folder, block).objective
         objective.module.train()
         torch.manual_seed(2)
         return loss_of(objective, 1).item()
 
-    block = walk.with_members(
+    block = small_methods.with_members(
         folder, BLOCKS[name] | {"dropout": 0.0} if "dropout" in BLOCKS[name] else BLOCKS[name]
     )
     loss = first_loss()
@@ -164,7 +164,7 @@ class KilledError(Exception):
 
 def trained(folder, block, checkpoints, kill=None):
     """Weights and tables of a training of four steps; one that is killed before the step ``kill`` leaves none."""
-    encoder, objective, _ = walk.made(folder, walk.with_members(folder, block))
+    encoder, objective, _ = small_methods.made(folder, small_methods.with_members(folder, block))
     inputs = objective.inputs
 
     def perhaps(step):
@@ -173,11 +173,13 @@ def trained(folder, block, checkpoints, kill=None):
         return inputs(step)
 
     def score():
-        vectors = encode_sentences(objective.scored or encoder, walk.TEXTS[:4], walk.SIZE.tokens)
+        vectors = encode_sentences(
+            objective.scored or encoder, small_methods.TEXTS[:4], small_methods.SIZE.tokens
+        )
         return math.sin(1000 * float(abs(vectors).mean()))  # now higher, now lower
 
     objective.inputs = perhaps
-    settings = tiny.training(learning_rate=0.003, batch_size=8)
+    settings = toys.training(learning_rate=0.003, batch_size=8)
     try:
         outcome = train(
             objective,

@@ -7,8 +7,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import masking_utils
 
-from tests.cases import CASES, PADDED, objective_of
-from tests.steps import found_in
+from tests.support.steps_by_hand import found_in
+from tests.support.toy_objectives import CASES, PADDED, objective_of
 from workflow_scripts.models.tokens import NATURAL, Shapes
 
 ROUNDED, FIXED = Shapes(tokens=32, width=16), Shapes(tokens=1024, width=16)

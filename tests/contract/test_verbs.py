@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.planning import ROOT, run
-from tests.verbs import printed
+from tests.support.snakemake_plans import ROOT, run
+from tests.support.verb_answers import printed
 from workflow_scripts.__main__ import VERBS, ask
 from workflow_scripts.verbs.printing import Answer, PrintedTable, print_answer
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.planning import DEMO, grids_in, merged_config, settings_of_run
+from tests.support.snakemake_plans import DEMO, grids_in, merged_config, settings_of_run
 from workflow_scripts.settings.study import Configuration
 
 STUDIES = ("config/config.yaml", "config/headline.yaml", "config/minilm.yaml", DEMO)

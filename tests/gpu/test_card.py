@@ -21,10 +21,9 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
-from tests import walk
-from tests.cases import CASES, objective_of, shapes_of
 from tests.gpu.steps import BATCHES, DEVICE, ON_CARD, Cycling, busy, settled
-from tests.material import (
+from tests.support import small_methods
+from tests.support.toy_methods import (
     BASE,
     Size,
     blocks,
@@ -34,6 +33,7 @@ from tests.material import (
     training,
     write_encoder,
 )
+from tests.support.toy_objectives import CASES, objective_of, shapes_of
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.dropout import DropoutMasks, dropout_keys, keys_of, patched_dropout
 from workflow_scripts.models.encoding import encode_tokens
@@ -68,7 +68,7 @@ FLOOR = 1e-3
 IDLE = 0.08
 """The share of its time in which a card may have nothing to do between kernels of uncompiled layers (H200: 5.3%)."""
 STEPS, RESUMED_AFTER, KILLED_AT = 6, 3, 5
-CPU, SIZE = walk.CPU, walk.SIZE
+CPU, SIZE = small_methods.CPU, small_methods.SIZE
 SETTINGS = training(SIZE, max_steps=STEPS, precision="float32", checkpoint_minutes=0, cpu_threads=1)
 SHAPES = ROUNDED if ON_CARD else NATURAL
 FAMILIES = {
@@ -95,7 +95,7 @@ SENTENCES = (64, 256)
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny BERT and a tiny decoder; algorithms are deterministic before the card is touched."""
     prepare(SETTINGS, seed=1)
-    return walk.bert(tmp_path_factory.mktemp("encoders")).parent
+    return small_methods.bert(tmp_path_factory.mktemp("encoders")).parent
 
 
 @pytest.fixture(scope="module")
@@ -186,14 +186,17 @@ def pinned(inputs: Any) -> Any:
     return tree_map_only(Tensor, Tensor.pin_memory, inputs)
 
 
-@pytest.mark.parametrize("name", walk.readouts())
+@pytest.mark.parametrize("name", small_methods.readouts())
 def test_vectors_of_both_libraries_are_those_of_the_cpu(folder, tmp_path, name):
-    encoder = walk.encoder_with(folder / "bert", walk.readouts()[name])
-    host = encoder.encode(walk.TEXTS, SIZE.tokens)
+    encoder = small_methods.encoder_with(folder / "bert", small_methods.readouts()[name])
+    host = encoder.encode(small_methods.TEXTS, SIZE.tokens)
     encoder.save(tmp_path)
     loaded = SentenceTransformer(str(tmp_path), device=str(DEVICE), trust_remote_code=True)
     loaded.max_seq_length = SIZE.tokens
-    for card in (encoder.to(DEVICE).encode(walk.TEXTS, SIZE.tokens), loaded.encode(walk.TEXTS)):
+    for card in (
+        encoder.to(DEVICE).encode(small_methods.TEXTS, SIZE.tokens),
+        loaded.encode(small_methods.TEXTS),
+    ):
         assert np.abs(host - card).max() < CLOSE * np.abs(host).max()
 
 
@@ -338,7 +341,9 @@ def evaluate(objective: Objective, folder: Path) -> None:
     """Encode sentences with the encoder of a case, as for the score on the development set."""
     encoders = (part for part in objective.module.modules() if isinstance(part, TokenEncoder))
     if encoder := objective.scored or next(encoders, None):
-        encode_tokens(encoder, tokenise_in(encoder.template, encoder.tokenizer, walk.TEXTS, SIZE.tokens))
+        encode_tokens(
+            encoder, tokenise_in(encoder.template, encoder.tokenizer, small_methods.TEXTS, SIZE.tokens)
+        )
 
 
 @pytest.mark.parametrize(("way", "family", "name"), EACH_WAY)

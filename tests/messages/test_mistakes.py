@@ -10,7 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.planning import DEMO, ROOT, copy_tree, holding, merged_config, set_at, settings_with, snakemake
+from tests.support.snakemake_plans import (
+    DEMO,
+    ROOT,
+    copy_tree,
+    holding,
+    merged_config,
+    set_at,
+    settings_with,
+    snakemake,
+)
 from workflow_scripts.data.hub import snapshot
 from workflow_scripts.graph.checks import checked, read_grids
 from workflow_scripts.graph.needs import need_findings

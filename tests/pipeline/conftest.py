@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from tests.planning import copy_tree, run
-from tests.smoke import CONFIGS, SMOKE
+from tests.support.short_demo import CONFIGS, SMOKE
+from tests.support.snakemake_plans import copy_tree, run
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from tests import docs
-from tests.planning import DEMO, ROOT, copy_tree, planned_jobs, pretend_finished
+from tests.support import doc_blocks
+from tests.support.snakemake_plans import DEMO, ROOT, copy_tree, planned_jobs, pretend_finished
 
 PAGES = ROOT / "docs/adding"
 
@@ -24,7 +24,7 @@ def clone(tmp_path: Path) -> Path:
 def test_a_method_is_added_as_its_page_says_and_its_own_runs_are_all_that_starts(clone):
     pretend_finished(clone)
     assert planned_jobs(clone) == {}
-    steps = docs.follow(PAGES / "method.md", clone)
+    steps = doc_blocks.follow(PAGES / "method.md", clone)
     assert planned_jobs(clone) == {}
     (line,) = [step.text for step in steps if step.use == "read"]
     grid = clone / "config/experiments/demo.yaml"
@@ -39,12 +39,12 @@ def test_a_method_is_added_as_its_page_says_and_its_own_runs_are_all_that_starts
 
 @pytest.mark.slow
 def test_a_readout_is_added_as_its_page_says(clone):
-    docs.follow(PAGES / "readout.md", clone)
+    doc_blocks.follow(PAGES / "readout.md", clone)
 
 
 @pytest.mark.slow
 def test_an_evaluation_is_added_as_its_page_says_and_scores_a_run(clone):
-    docs.follow(PAGES / "evaluation.md", clone)
+    doc_blocks.follow(PAGES / "evaluation.md", clone)
     file = clone / "results/demo/scores/kendall/lee_order/frozen_avg.minilm/seed0.parquet"
     (row,) = pq.read_table(file).to_pylist()
     assert (row["task"], row["metric"], row["n"]) == ("lee", "kendall", 1225)

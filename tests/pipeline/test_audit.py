@@ -6,9 +6,9 @@ from collections import Counter
 import pyarrow.parquet as pq
 import yaml
 
-from tests.planning import run
-from tests.smoke import CONFIGS, SMOKE, plan
-from tests.verbs import data, parts_of
+from tests.support.short_demo import CONFIGS, SMOKE, plan
+from tests.support.snakemake_plans import run
+from tests.support.verb_answers import data, parts_of
 
 CANARY = "canary-51d0c9e2ab"
 

@@ -6,8 +6,8 @@ import sys
 import pytest
 import torch
 
-from tests.jobs import MODEL, full_disk, make_inputs
-from tests.planning import ROOT
+from tests.support.snakemake_plans import ROOT
+from tests.support.training_jobs import MODEL, full_disk, make_inputs
 from workflow_scripts.errors import one_line_errors
 from workflow_scripts.training.checkpoints import Checkpoint, load_checkpoint, save_checkpoint
 
@@ -32,7 +32,7 @@ def test_a_disk_that_is_full_is_one_line_and_keeps_the_checkpoint_before(tmp_pat
 def test_a_training_that_is_crashed_at_a_write_ends_in_the_same_bytes(tmp_path):
     """By another tool, ckpt-chaos, which kills and tears files."""
     make_inputs(tmp_path / "inputs")
-    training = [sys.executable, "-m", "tests.checkpointing", str(tmp_path / "inputs"), "{out}"]
+    training = [sys.executable, "-m", "tests.support.step_checkpoints", str(tmp_path / "inputs"), "{out}"]
     options = f"--modes before,torn --max-points 2 --result-file {{out}}/{MODEL}/model.safetensors".split()
     crashed = subprocess.run(
         [sys.executable, "-m", "ckpt_chaos", "run", *options, "--work", str(tmp_path / "work"), "--", *training],

@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests import docs
-from tests.planning import ROOT
+from tests.support import doc_blocks
+from tests.support.snakemake_plans import ROOT
 from workflow_scripts.settings.overrides import laid_over
 
 IN_A_BARE_CLONE = ("method", "readout", "evaluation")
 """Recipes that ``test_adding_parts`` follows."""
 PAGES = [
     page
-    for page in docs.PAGES
-    if not (page in docs.RECIPES and page.stem in IN_A_BARE_CLONE)
-    and any(step.use not in ("read", "untried") for step in docs.steps(page.read_text()))
+    for page in doc_blocks.PAGES
+    if not (page in doc_blocks.RECIPES and page.stem in IN_A_BARE_CLONE)
+    and any(step.use not in ("read", "untried") for step in doc_blocks.steps(page.read_text()))
 ]
 
 
@@ -39,4 +39,4 @@ def clone(smoke_copy: Path) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_a_page_can_be_followed(clone, page):
-    docs.follow(page, clone)
+    doc_blocks.follow(page, clone)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.planning import ROOT, run
+from tests.support.snakemake_plans import ROOT, run
 
 SNAKEFILE = """
 from workflow_scripts.graph.console import report_failures

@@ -17,8 +17,16 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.planning import DEMO, ROOT, copy_tree, holding, merged_config, pretend_finished, set_at
-from tests.planning import planned_by_experiment as planned_jobs
+from tests.support.snakemake_plans import (
+    DEMO,
+    ROOT,
+    copy_tree,
+    holding,
+    merged_config,
+    pretend_finished,
+    set_at,
+)
+from tests.support.snakemake_plans import planned_by_experiment as planned_jobs
 
 # The demo: three frozen runs; SimCSE, S2Sent, LayerAttPooler, 3R and JTCSE with two seeds each, and one more
 # sub-encoder behind JTCSE.

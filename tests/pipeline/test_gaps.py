@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests import tiny
-from tests.planning import copy_tree, planned_jobs, snakemake
+from tests.support import toys
+from tests.support.snakemake_plans import copy_tree, planned_jobs, snakemake
 from workflow_scripts.columns import TABLE
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.records import record_of
@@ -89,8 +89,8 @@ GRID = {
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The folder in which the whole study has run without the sources that are optional."""
     folder = copy_tree(tmp_path_factory.mktemp("gaps"))
-    data, texts = folder / "data", tiny.sentences(60)
-    tiny.write_model(data / "models/mini", "bert")
+    data, texts = folder / "data", toys.sentences(60)
+    toys.write_model(data / "models/mini", "bert")
     pairs = (
         f"{one}\t{other}\t{number % 6}"
         for number, (one, other) in enumerate(zip(texts[:12], texts[12:24], strict=True))
@@ -119,7 +119,7 @@ def test_the_table_has_the_runs_that_could_be_made_and_gaps_with_reasons(finishe
 
 
 def test_a_source_that_appears_is_trained_on_and_ends_its_gaps(finished):
-    (finished / "data/lost.txt").write_text("\n".join(tiny.sentences(20)))
+    (finished / "data/lost.txt").write_text("\n".join(toys.sentences(20)))
     try:
         planned = planned_jobs(finished, configfile=STUDY)
     finally:

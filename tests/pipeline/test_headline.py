@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from tests.planning import copy_tree, planned_jobs, run
+from tests.support.snakemake_plans import copy_tree, planned_jobs, run
 from workflow_scripts.columns import NOT_RUN
 
 STUDY = "config/headline.yaml"

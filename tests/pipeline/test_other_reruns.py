@@ -16,8 +16,8 @@ from tests.pipeline.test_exact_reruns import (
     SCORED_AGAIN,
     finished,  # noqa: F401  (a fixture)
 )
-from tests.planning import holding
-from tests.planning import planned_by_experiment as planned_jobs
+from tests.support.snakemake_plans import holding
+from tests.support.snakemake_plans import planned_by_experiment as planned_jobs
 
 
 def replaced(file: Path, pattern: str, text: str) -> AbstractContextManager[None]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.planning import copy_tree, holding, planned_jobs, pretend_finished, snakemake
+from tests.support.snakemake_plans import copy_tree, holding, planned_jobs, pretend_finished, snakemake
 
 # Two frozen runs on every kind of suite
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 import yaml
 
-from tests.planning import copy_tree, holding, outputs, planned_jobs, snakemake
+from tests.support.snakemake_plans import copy_tree, holding, outputs, planned_jobs, snakemake
 from workflow_scripts.columns import PAIRS
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.provenance.record import Input, sha256_of

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.planning import DEMO, copy_tree, planned_jobs, snakemake
+from tests.support.snakemake_plans import DEMO, copy_tree, planned_jobs, snakemake
 
 GRID = {
     "title": "Mine",

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.browser import CHROMIUM, WHY_NOT
-from tests.pages import check_page, check_without_scripts
+from tests.support.chromium import CHROMIUM, WHY_NOT
+from tests.support.page_checks import check_page, check_without_scripts
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason=WHY_NOT)]
 

@@ -5,7 +5,7 @@ import json
 import pytest
 import yaml
 
-from tests.planning import DEMO, ROOT, copy_tree, planned_jobs, run, snakemake
+from tests.support.snakemake_plans import DEMO, ROOT, copy_tree, planned_jobs, run, snakemake
 
 CALLS = {
     "a call from elsewhere": ("-s", str(ROOT / "Snakefile")),

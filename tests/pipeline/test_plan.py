@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.cards import machine
-from tests.planning import DEMO, ROOT, copy_tree, planned_jobs, run, run_alone
-from tests.verbs import parts_of
+from tests.support.fake_gpu_machine import machine
+from tests.support.snakemake_plans import DEMO, ROOT, copy_tree, planned_jobs, run, run_alone
+from tests.support.verb_answers import parts_of
 from workflow_scripts.graph.notes import note_call
 
 

@@ -4,8 +4,8 @@ import re
 
 import yaml
 
-from tests.planning import run
-from tests.smoke import CONFIGS
+from tests.support.short_demo import CONFIGS
+from tests.support.snakemake_plans import run
 from workflow_scripts.columns import TABLE
 from workflow_scripts.provenance.artefacts import read_record, read_table
 

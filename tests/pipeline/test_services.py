@@ -7,9 +7,9 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from tests import fault_server
-from tests.fault_server import FaultServer
-from tests.planning import DEMO, copy_tree, run
+from tests.support import fault_server
+from tests.support.fault_server import FaultServer
+from tests.support.snakemake_plans import DEMO, copy_tree, run
 
 TARGET = "results/toy/corpora/toy/train.parquet"
 KEY = "sk-canary-55ab01ef77"

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from tests.jobs import NOWHERE
+from tests.support.training_jobs import NOWHERE
 from workflow_scripts.data.published import copy_files, files_of
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.job_specs import JobSpec

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests import docs, tiny
-from tests.planning import DEMO, ROOT, copy_tree, snakemake
+from tests.support import doc_blocks, toys
+from tests.support.snakemake_plans import DEMO, ROOT, copy_tree, snakemake
 from workflow_scripts.columns import TABLE
 from workflow_scripts.provenance.artefacts import read_table
 
@@ -11,12 +11,12 @@ from workflow_scripts.provenance.artefacts import read_table
 @pytest.mark.slow
 def test_an_encoder_learns_from_lines_of_text_in_chunks_of_a_batch(tmp_path):
     folder = copy_tree(tmp_path)
-    for step in docs.steps((ROOT / "docs/your_own_study.md").read_text("utf-8")):
+    for step in doc_blocks.steps((ROOT / "docs/your_own_study.md").read_text("utf-8")):
         if step.use == "write":
             (folder / step.note).parent.mkdir(exist_ok=True)
             (folder / step.note).write_text(step.text, "utf-8")
-    tiny.write_model(folder / "mine/my_bert", "bert", max_position_embeddings=256)
-    (folder / "mine/sentences.txt").write_text("\n".join(tiny.sentences(200)))
+    toys.write_model(folder / "mine/my_bert", "bert", max_position_embeddings=256)
+    (folder / "mine/sentences.txt").write_text("\n".join(toys.sentences(200)))
     study = ["--quiet", "rules", "--configfile", DEMO, "config/mine.yaml", "--config", "training={chunk: 5}"]
     code, printed = snakemake(folder, "--cores", "2", *study)
     assert code == 0, printed[-3000:]

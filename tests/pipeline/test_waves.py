@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.forks import programs
-from tests.planning import run
-from tests.smoke import CONFIGS, plan
+from tests.support.fork_server import programs
+from tests.support.short_demo import CONFIGS, plan
+from tests.support.snakemake_plans import run
 from workflow_scripts.provenance.artefacts import identity, read_record, read_trailer
 from workflow_scripts.provenance.job import cache_key
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.forks import programs
-from tests.planning import copy_tree, snakemake
-from tests.smoke import CONFIGS, plan
-from tests.verbs import printed
+from tests.support.fork_server import programs
+from tests.support.short_demo import CONFIGS, plan
+from tests.support.snakemake_plans import copy_tree, snakemake
+from tests.support.verb_answers import printed
 from workflow_scripts.graph.notes import Call
 from workflow_scripts.verbs import rebuild
 from workflow_scripts.verbs.records import Records, audited_studies

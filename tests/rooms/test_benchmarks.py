@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from benchmarks import results
-from tests.planning import ROOT
+from tests.support.snakemake_plans import ROOT
 
 
 @pytest.mark.parametrize("page", results.QUOTING, ids=str)
@@ -23,7 +23,5 @@ def test_documents_quote_the_figures_that_are_kept(page):
 
 @pytest.mark.slow
 def test_tests_and_benchmark_of_a_gpu_load_without_snakemake():
-    code = (
-        "import sys; sys.modules['snakemake'] = None; import benchmarks.gpu, benchmarks.__main__, tests.walk"
-    )
+    code = "import sys; sys.modules['snakemake'] = None; import benchmarks.gpu, benchmarks.__main__, tests.support.small_methods"
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from tests import docs
-from tests.planning import ROOT
+from tests.support import doc_blocks
+from tests.support.snakemake_plans import ROOT
 from workflow_scripts.__main__ import VERBS
 
 MARKDOWN = sorted(
@@ -16,20 +16,24 @@ names = pytest.mark.parametrize("page", MARKDOWN, ids=lambda path: path.relative
 
 @names
 def test_links_lead_somewhere(page):
-    for target in docs.links(page.read_text()):
+    for target in doc_blocks.links(page.read_text()):
         if re.match("https?://", target):
             continue
         path, _, anchor = target.partition("#")
         file = page.parent / path if path else page
         assert file.exists(), f"{page}: {target}"
-        assert not anchor or anchor in docs.anchors(file.read_text()), f"{page}: {target}"
+        assert not anchor or anchor in doc_blocks.anchors(file.read_text()), f"{page}: {target}"
 
 
 @names
 def test_files_and_commands_that_a_page_names_are_there(page):
     text = page.read_text()
     quoted = re.findall(r"`((?:config|docs|resources|rules|tests|workflow_scripts|slurm)/[\w./-]*)`", text)
-    written = {step.note for step in docs.steps(text) if step.use == "write"} if page in docs.PAGES else set()
+    written = (
+        {step.note for step in doc_blocks.steps(text) if step.use == "write"}
+        if page in doc_blocks.PAGES
+        else set()
+    )
     missing = [path for path in quoted if path not in written and not (ROOT / path).exists()]
     assert missing == []
     targets = re.findall(r"^(\w[\w-]*):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
@@ -40,20 +44,22 @@ def test_files_and_commands_that_a_page_names_are_there(page):
         assert stem.with_suffix(".py").exists() or (stem / "__main__.py").exists(), f"{page}: {module}"
 
 
-@pytest.mark.parametrize("page", docs.PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize("page", doc_blocks.PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_no_command_escapes_the_tests(page):
     """A block that is neither run nor written to a file says what it is, and code is fenced, not indented."""
     text = page.read_text()
-    for step in docs.steps(text):
-        assert step.use != "read" or step.language in docs.READ_LANGUAGES, f"{page}: ```{step.language}"
-    assert not re.search(r"^ {4,}(make|python|snakemake|pip|source) ", docs.prose(text), re.MULTILINE)
-    assert docs.prose(text).count("```") == 0
+    for step in doc_blocks.steps(text):
+        assert step.use != "read" or step.language in doc_blocks.READ_LANGUAGES, f"{page}: ```{step.language}"
+    assert not re.search(r"^ {4,}(make|python|snakemake|pip|source) ", doc_blocks.prose(text), re.MULTILINE)
+    assert doc_blocks.prose(text).count("```") == 0
 
 
 @pytest.mark.parametrize("page", sorted((ROOT / "docs/adding").glob("*.md")), ids=lambda path: path.stem)
 def test_what_is_added_is_registered_beside_its_class(page):
     """No file of the graph, of jobs or of rules knows the names of methods, readouts, readers, evaluators and figures."""
-    changed = [step.note for step in docs.steps(page.read_text()) if step.use in ("edit", "write", "append")]
+    changed = [
+        step.note for step in doc_blocks.steps(page.read_text()) if step.use in ("edit", "write", "append")
+    ]
     assert [
         path
         for path in changed
@@ -63,11 +69,11 @@ def test_what_is_added_is_registered_beside_its_class(page):
 
 def test_a_run_that_a_page_shows_says_on_how_many_cores():
     """Snakemake refuses one that names neither cores nor a profile, which no dry run tells."""
-    texts = {page: page.read_text() for page in docs.PAGES}
+    texts = {page: page.read_text() for page in doc_blocks.PAGES}
     inline = [
-        code for text in texts.values() for code in re.findall(r"`(snakemake [^`]*)`", docs.prose(text))
+        code for text in texts.values() for code in re.findall(r"`(snakemake [^`]*)`", doc_blocks.prose(text))
     ]
-    blocks = [step.text.splitlines() for text in texts.values() for step in docs.steps(text)]
+    blocks = [step.text.splitlines() for text in texts.values() for step in doc_blocks.steps(text)]
     commands = [*inline, *(line for lines in blocks for line in lines if line.startswith("snakemake "))]
     runs = [one for one in commands if len(one.split()) > 2 and not re.search(r" (--dry-run|-n) ", one)]
     assert len(runs) > 10
@@ -89,5 +95,5 @@ def test_every_test_that_the_page_of_the_papers_names_is_there():
 
 def test_generated_tables_are_those_that_would_be_written_now():
     assert (ROOT / "config/README.md").read_text().count("<!-- table: ") == 1
-    stale = [page.relative_to(ROOT).as_posix() for page, _ in docs.out_of_date()]
-    assert stale == [], "python -m tests.docs --write"
+    stale = [page.relative_to(ROOT).as_posix() for page, _ in doc_blocks.out_of_date()]
+    assert stale == [], "python -m tests.support.doc_blocks --write"

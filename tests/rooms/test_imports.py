@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.jobs import module_of
-from tests.planning import ROOT, run_alone
+from tests.support.snakemake_plans import ROOT, run_alone
+from tests.support.training_jobs import module_of
 
 CODE = ROOT / "workflow_scripts"
 SLOW = {

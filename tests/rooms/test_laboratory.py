@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 import yaml
 
-from tests.docs import systems_table
-from tests.planning import ROOT
+from tests.support.doc_blocks import systems_table
+from tests.support.snakemake_plans import ROOT
 from workflow_scripts.evaluation.significance import detectable_difference
 
 OVERLAY = yaml.safe_load((ROOT / "config/minilm.yaml").read_text("utf-8"))

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from tests.planning import DEMO, ROOT, merged_config
+from tests.support.snakemake_plans import DEMO, ROOT, merged_config
 from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.reporting import PlannedPage, card
 from workflow_scripts.graph.study import Study

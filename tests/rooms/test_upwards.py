@@ -3,7 +3,7 @@
 import ast
 from collections import defaultdict
 
-from tests.planning import ROOT
+from tests.support.snakemake_plans import ROOT
 
 CODE = ROOT / "workflow_scripts"
 

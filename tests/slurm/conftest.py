@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.planning import ROOT
 from tests.slurm.node import PREFIX, Job, Node, UnavailableError
+from tests.support.snakemake_plans import ROOT
 
 ASKED = "SEMBLANCE_SLURM_TEST"
 """Set by make slurm-test: these tests start daemons and take ten minutes."""

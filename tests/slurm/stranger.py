@@ -8,8 +8,8 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from tests.planning import ROOT
 from tests.slurm.node import UnavailableError
+from tests.support.snakemake_plans import ROOT
 
 SCRIPTS = {"snakemake": "snakemake.cli", "torchrun": "torch.distributed.run"}
 """What activating an environment puts onto the PATH, and the modules behind it."""

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.planning import copy_tree
 from tests.slurm.conftest import give_profile
-from tests.smoke import CONFIGS, SMOKE
+from tests.support.short_demo import CONFIGS, SMOKE
+from tests.support.snakemake_plans import copy_tree
 
 pytestmark = pytest.mark.timeout(3900)  # each wait has a limit of its own
 

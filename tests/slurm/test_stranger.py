@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.planning import DEMO
 from tests.slurm.node import HOST_ADDRESS, Node, UnavailableError
 from tests.slurm.stranger import Stranger
+from tests.support.snakemake_plans import DEMO
 
 pytestmark = pytest.mark.timeout(3900)  # each call has a limit of its own
 

@@ -8,7 +8,7 @@ from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
 
 from benchmarks.material import minilm
-from tests.evaluations import sts_metadata
+from tests.support.evaluation_jobs import sts_metadata
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.base import Score, gap
 from workflow_scripts.evaluation.finished_tasks import run_tasks

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tests import tiny
+from tests.support import toys
 from workflow_scripts.columns import PAIRS
 from workflow_scripts.evaluation import sts
 from workflow_scripts.evaluation.senteval_text import as_fed
@@ -62,7 +62,7 @@ def test_a_suite_takes_either_text_and_sick_keeps_its_case():
 
 def test_released_text_is_labelled_where_a_tokeniser_sees_case(tiny_bert):
     uncased = load_tokenizer(tiny_bert)
-    cased = tiny.make_tokenizer("roberta")
+    cased = toys.make_tokenizer("roberta")
     cased.backend_tokenizer.normalizer = None
     suites = {
         (names, text): StsSuite(datasets=list(names), max_tokens=8, text=text)
@@ -77,7 +77,7 @@ def test_released_text_is_labelled_where_a_tokeniser_sees_case(tiny_bert):
 
 
 def test_a_suite_without_scores_has_no_label_and_a_gap_none_of_its_text(tiny_bert):
-    cased = tiny.make_tokenizer("roberta")
+    cased = toys.make_tokenizer("roberta")
     cased.backend_tokenizer.normalizer = None
     suite = StsSuite(datasets=["sts12", "lee"], max_tokens=8, label="few tokens")
     assert suite.labels({"sts12", "lee"}, cased.tokenize) == ["few tokens", RELEASED]

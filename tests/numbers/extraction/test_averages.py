@@ -3,7 +3,7 @@ import pyarrow as pa
 import pytest
 import torch
 
-from tests.tiny import DEPTH
+from tests.support.toys import DEPTH
 from workflow_scripts.errors import DataError
 from workflow_scripts.extraction.averages import TokenSums, sum_states
 from workflow_scripts.extraction.representations import mixed, tables_of

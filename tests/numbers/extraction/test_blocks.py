@@ -1,6 +1,6 @@
 import pytest
 
-from tests.planning import settings_with
+from tests.support.snakemake_plans import settings_with
 from workflow_scripts.extraction.study import plan
 from workflow_scripts.graph.extraction import (
     job_settings,

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.tiny import KINDS, sentences
+from tests.support.toys import KINDS, sentences
 from workflow_scripts.extraction.representations import pool_layers
 from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise

@@ -11,11 +11,11 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler, normalize
 
 from benchmarks.material import minilm
-from tests import tiny
-from tests.datasets import dataset
-from tests.evaluations import dataset as written
-from tests.evaluations import made, run
-from tests.planning import ROOT, settings_with
+from tests.support import toys
+from tests.support.evaluation_jobs import dataset as written
+from tests.support.evaluation_jobs import made, run
+from tests.support.local_datasets import dataset
+from tests.support.snakemake_plans import ROOT, settings_with
 from workflow_scripts.columns import EXTRACTION, LABELLED, PAIRS, SENTENCES
 from workflow_scripts.evaluation import sts
 from workflow_scripts.evaluation.base import Task
@@ -39,7 +39,7 @@ from workflow_scripts.settings.extraction import Block, Idf, RandomRepresentatio
 DATA = os.environ.get("SEMBLANCE_DATA")
 PAPER = settings_with("config/config.yaml").extraction
 BIASES = ROOT / "resources/tokens/bert.json"
-TEXTS = tiny.sentences(60, seed=3)
+TEXTS = toys.sentences(60, seed=3)
 
 
 def load_sts(name, pairs):
@@ -79,7 +79,7 @@ def place(tiny_bert, tmp_path_factory):
     """A folder with an encoder, a corpus, its averages and document frequencies, and what Wikitext taught."""
     folder = tmp_path_factory.mktemp("extraction")
     with writing_model_folder(folder / "encoder", made(folder / "encoder")) as place:
-        tiny.write_model(place, "bert")
+        toys.write_model(place, "bert")
     sentences = [{"sentence": text, "document": n, "position": 0} for n, text in enumerate(TEXTS)]
     corpus = written(folder, "corpus", SENTENCES, sentences)
     encoder = folder / "encoder/record.json"

@@ -5,8 +5,8 @@ import yaml
 from tokenizers import Tokenizer, models, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
 
-from tests import tiny
-from tests.planning import ROOT
+from tests.support import toys
+from tests.support.snakemake_plans import ROOT
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.extraction.representations import EncoderVectors, Key
 from workflow_scripts.extraction.study import marks_of
@@ -59,9 +59,9 @@ def test_prompts_have_the_bytes_of_their_papers(sentence, plain, stopped):
 )
 def test_a_sentence_in_a_prompt_is_the_mean_of_the_last_states_of_its_masks(tmp_path, template, masks):
     """O-88: all templates take one path, whatever their words and number of masks."""
-    folder = tiny.write_model(tmp_path / "bert", "bert", max_position_embeddings=256)
+    folder = toys.write_model(tmp_path / "bert", "bert", max_position_embeddings=256)
     backbone, tokenizer = load_backbone(folder), load_tokenizer(folder)
-    texts = tiny.sentences(4)
+    texts = toys.sentences(4)
     representation = EncoderVectors(backbone, tokenizer, template, None, "float32")
     text = representation.tokens(texts, 32).filled
     tables = weight_tables(MaskAverage(kind="masks", label="x"), read_vocabulary(tokenizer, [], []), None, [])
@@ -135,7 +135,7 @@ def test_long_sentences_are_cut_to_text_whose_tokens_fit(tiny_bert):
     ids=["masks", "words", "words and specials"],
 )  # fmt: skip
 def test_marks_inside_a_text_are_words_like_others(tmp_path, weighting, read):
-    folder = tiny.write_model(tmp_path / "bert", "bert")
+    folder = toys.write_model(tmp_path / "bert", "bert")
     backbone, tokenizer = load_backbone(folder), load_tokenizer(folder)
     template = Template(text="[X] means [MASK] and [MASK]", add_period=False)
     text = (

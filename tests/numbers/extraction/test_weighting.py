@@ -5,7 +5,7 @@ import pytest
 from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
-from tests.tiny import sentences
+from tests.support.toys import sentences
 from workflow_scripts.extraction.representations import without_ids
 from workflow_scripts.extraction.vocabulary import Counts, count_documents, read_vocabulary
 from workflow_scripts.extraction.weighting import idf, weigh, weight_tables

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.jobs import call
-from tests.planning import DEMO, ROOT, merged_config, settings_with
+from tests.support.snakemake_plans import DEMO, ROOT, merged_config, settings_with
+from tests.support.training_jobs import call
 from workflow_scripts.columns import WORD_VECTORS
 from workflow_scripts.errors import DataError
 from workflow_scripts.extraction.vocabulary import split_into_words, word_vocabulary

@@ -5,8 +5,8 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 
-from tests import tiny
-from tests.steps import loss_of, views_of
+from tests.support import toys
+from tests.support.steps_by_hand import loss_of, views_of
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.infonce import cos_sim, infonce, infonce_with_negatives
 from workflow_scripts.methods import load_method
@@ -15,7 +15,7 @@ from workflow_scripts.settings.methods import read_method
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.sampler import Sampler
 
-COLUMNS = {name: tiny.sentences(40, seed=n) for n, name in enumerate(("anchor", "positive", "negative"))}
+COLUMNS = {name: toys.sentences(40, seed=n) for n, name in enumerate(("anchor", "positive", "negative"))}
 COLUMNS["positive"] = [
     " ".join(text.split()[:3]) for text in COLUMNS["positive"]
 ]  # shorter: views are padded alike
@@ -59,8 +59,8 @@ def vectors(objective, folder, column):
     return objective.module(tokens.input_ids, tokens.attention_mask)
 
 
-@pytest.mark.parametrize("kind", tiny.KINDS)
-@pytest.mark.parametrize("pooler", tiny.POOLERS)
+@pytest.mark.parametrize("kind", toys.KINDS)
+@pytest.mark.parametrize("pooler", toys.POOLERS)
 def test_without_dropout_both_views_are_one_whose_order_does_not_matter(tiny_models, kind, pooler):
     """O-20: positive cosine 1, and the loss is that of the vectors against themselves."""
     objective = make(tiny_models[kind], "simcse", pooler=pooler, dropout=0.0)
@@ -107,13 +107,13 @@ def test_pairs_of_equal_sentences_are_two_dropout_views(tiny_bert):
 @pytest.mark.parametrize(("module", "sentences"), [("simcse", 16), ("supervised_simcse", 24), ("sscl", 16)])
 def test_all_views_go_through_the_encoder_in_one_call(tiny_bert, monkeypatch, module, sentences):
     objective = make(tiny_bert, module)
-    sizes = tiny.passes(monkeypatch)
+    sizes = toys.passes(monkeypatch)
     loss_of(objective, 1)
     assert sizes == [sentences]
 
 
 def test_a_head_goes_with_cls_alone_and_is_left_out_at_test_unless_asked_for(tiny_bert):
-    for pooler in tiny.POOLERS:
+    for pooler in toys.POOLERS:
         for asked in (False, True):
             encoder = make(tiny_bert, "simcse", pooler=pooler, head_at_test=asked).module
             assert (encoder.head is not None) == (pooler == "cls")
@@ -126,7 +126,7 @@ def test_an_encoder_that_drops_nothing_cannot_make_two_views(tiny_models, tmp_pa
         make(tiny_models[kind], "simcse", dropout=None)
     with pytest.raises(ConfigError, match="dropout: null; the encoder drops nothing"):
         make(
-            tiny.write_model(tmp_path, "bert", hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0),
+            toys.write_model(tmp_path, "bert", hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0),
             "simcse",
             dropout=None,
         )
@@ -156,7 +156,7 @@ def test_informin_cl_adds_twice_the_squared_distance_of_the_normalised_views(tin
 def test_sscl_written_out(tiny_bert):
     """Half SimCSE's loss, half that with the layers of all sentences, of both views, in the denominator."""
     objective = make(tiny_bert, "sscl")
-    assert views_of(objective, 1).shape == (6, 8, tiny.WIDTH)
+    assert views_of(objective, 1).shape == (6, 8, toys.WIDTH)
     views_VBD = random_views(6, 4, 5).requires_grad_()
     unit = F.normalize(views_VBD, dim=-1)
     total = 0.0

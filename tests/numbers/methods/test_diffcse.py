@@ -5,8 +5,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from transformers import AutoConfig, AutoModelForMaskedLM
 
-from tests import tiny, walk
-from tests.steps import loss_of
+from tests.support import small_methods, toys
+from tests.support.steps_by_hand import loss_of
 from workflow_scripts.errors import DataError
 from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.methods import diffcse
@@ -24,8 +24,8 @@ OURS = {
     "generator_dropout": False,
     "projector": "head",
 }
-BLOCK = walk.blocks()["diffcse"] | OURS
-ROWS = Sampler(walk.ROWS, walk.SIZE.batch, 3).rows_of(1)
+BLOCK = small_methods.blocks()["diffcse"] | OURS
+ROWS = Sampler(small_methods.ROWS, small_methods.SIZE.batch, 3).rows_of(1)
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +36,9 @@ def folder(tmp_path_factory):
 
 def make(folder, rows=range(20), **changes):
     """The objective, and a batch of rows of its corpus."""
-    _, objective, tokenizer = walk.made(folder, BLOCK | changes)
+    _, objective, tokenizer = small_methods.made(folder, BLOCK | changes)
     objective.module.train()
-    return objective, tokenise(tokenizer, walk.TEXTS, walk.SIZE.tokens).batch(rows)
+    return objective, tokenise(tokenizer, small_methods.TEXTS, small_methods.SIZE.tokens).batch(rows)
 
 
 def test_the_loss_is_simcses_and_a_share_of_the_discriminators(folder):
@@ -60,7 +60,7 @@ def test_chosen_words_are_masks_alone_where_that_is_asked_for(folder):
     objective, batch = make(folder, masking="mask")
     shown, chosen = objective.mask(batch.ids_BT, 1)
     assert chosen.any()
-    mask = load_tokenizer(walk.bert(folder)).mask_token_id
+    mask = load_tokenizer(small_methods.bert(folder)).mask_token_id
     assert torch.equal(shown, batch.ids_BT.masked_fill(chosen, mask))
     assert torch.equal(make(folder)[0].mask(batch.ids_BT, 1)[1], chosen)
 
@@ -82,7 +82,7 @@ def test_chosen_words_are_filled_with_what_the_generator_finds_likeliest(folder)
     inputs = objective.inputs(1)
     batch, shown = inputs.batch, inputs.masked_BT
     _, chosen = objective.mask(batch.ids_BT, 1)
-    generator = load_masked_language_model(walk.bert(folder))
+    generator = load_masked_language_model(small_methods.bert(folder))
     with torch.no_grad():
         states = generator.backbone(input_ids=shown, attention_mask=batch.mask_BT).last_hidden_state
         words = generator.backbone.get_input_embeddings().weight
@@ -117,15 +117,15 @@ def test_the_generator_rewrites_every_token_but_cls_and_sep_counts_as_replaced(f
 
 def test_the_discriminator_reads_the_vector_in_place_of_cls(folder):
     objective, batch = make(folder, [0, 1])
-    one, other = torch.zeros(2, walk.SIZE.width), torch.ones(2, walk.SIZE.width)
+    one, other = torch.zeros(2, small_methods.SIZE.width), torch.ones(2, small_methods.SIZE.width)
     first, second = (objective.discriminator(batch, v) for v in (one, other))
     assert (first - second).abs().max() > 1e-3
     changed = batch.ids_BT.clone()
-    changed[:, 0] = load_tokenizer(walk.bert(folder)).mask_token_id  # nobody reads it
+    changed[:, 0] = load_tokenizer(small_methods.bert(folder)).mask_token_id  # nobody reads it
     torch.testing.assert_close(objective.discriminator(batch._replace(ids_BT=changed), one), first)
 
 
-@pytest.mark.parametrize("kind", tiny.KINDS)
+@pytest.mark.parametrize("kind", toys.KINDS)
 def test_the_discriminator_is_that_of_transformers_on_padding_too(tiny_models, kind):
     """Scores and gradients of a padded batch, packed, and by Transformers with its hook."""
     torch.manual_seed(0)

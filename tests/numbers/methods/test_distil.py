@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from tests import tiny
-from tests.steps import loss_of
+from tests.support import toys
+from tests.support.steps_by_hand import loss_of
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.methods import distil
 from workflow_scripts.models.backbone import load_backbone, load_tokenizer
@@ -11,7 +11,7 @@ from workflow_scripts.models.ensemble import EnsembleEncoder
 from workflow_scripts.training.data import Teacher, TrainingData
 from workflow_scripts.training.sampler import Sampler
 
-TEXTS = tiny.sentences(24)
+TEXTS = toys.sentences(24)
 
 
 def config(**changes):
@@ -48,7 +48,7 @@ def test_the_loss_vanishes_where_the_student_is_what_it_learns(tiny_bert, target
 
 
 def test_the_loss_written_out(tiny_bert):
-    vectors = np.random.default_rng(0).normal(size=(len(TEXTS), tiny.WIDTH)).astype(np.float32)
+    vectors = np.random.default_rng(0).normal(size=(len(TEXTS), toys.WIDTH)).astype(np.float32)
     objective = make(tiny_bert, Teacher(vectors, 1))
     rows = Sampler(len(TEXTS), 8, 3).rows_of(2)
     own = objective.module.encode([TEXTS[row] for row in rows], 24)
@@ -59,7 +59,7 @@ def test_the_loss_written_out(tiny_bert):
 def test_one_forward_pass_a_step_and_a_gradient_in_the_student_alone(tiny_bert, monkeypatch):
     """O-52: the teacher is a file."""
     objective = make(tiny_bert, Teacher(twin_vectors(tiny_bert), 2))
-    sizes = tiny.passes(monkeypatch)
+    sizes = toys.passes(monkeypatch)
     loss_of(objective, 1).backward()
     assert sizes == [8]
     assert isinstance(objective.module, SentenceEncoder)

@@ -6,15 +6,15 @@ import pytest
 import torch
 from torch import nn
 
-from tests import tiny
-from tests.steps import loss_of, metrics_of
+from tests.support import toys
+from tests.support.steps_by_hand import loss_of, metrics_of
 from workflow_scripts.methods import jtcse
 from workflow_scripts.methods.jtcse import cross_layers, run_twin
 from workflow_scripts.models.backbone import load_tokenizer
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.sampler import Sampler
 
-TEXTS = tiny.sentences(40)
+TEXTS = toys.sentences(40)
 MODES = ("parallel", "literal", "feedback")
 TERMS = ("nce", "icnce", "ictm")
 DEPTH = 4
@@ -22,7 +22,7 @@ DEPTH = 4
 
 def sub_encoder(kind, tokenizer, shift=0.0):
     """A sub_encoder of four layers; different shifts give different ones."""
-    model = tiny.make_backbone(kind, len(tokenizer), num_hidden_layers=DEPTH, attn_implementation="eager")
+    model = toys.make_backbone(kind, len(tokenizer), num_hidden_layers=DEPTH, attn_implementation="eager")
     draw = torch.Generator().manual_seed(1)
     for name, parameter in model.named_parameters():
         if "LayerNorm" not in name:
@@ -152,7 +152,7 @@ def test_the_last_layers_cross_context_written_out(parts):
         layer = sub_encoders[0].encoder.layer[-1]
         query, key = layer.attention.self.query(inputs[0]), layer.attention.self.key(inputs[0])
         value = sub_encoders[1].encoder.layer[-1].attention.self.value(inputs[1])
-        width = tiny.WIDTH // 4
+        width = toys.WIDTH // 4
         contexts = []
         for head in range(4):
             part = slice(head * width, (head + 1) * width)
@@ -268,7 +268,7 @@ def test_the_direction_is_a_function_of_seed_and_step(parts):
 def test_each_sub_encoder_is_called_once_with_both_views_and_no_layer_more_than_it_must(parts, monkeypatch):
     """Two calls with 2B rows are four forward passes; the cross stream repeats what follows the attention."""
     objective = make(parts)
-    seen = {part: tiny.passes(monkeypatch, part) for part in ("embedded", "attended", "finished")}
+    seen = {part: toys.passes(monkeypatch, part) for part in ("embedded", "attended", "finished")}
     loss_of(objective, 1)
     assert seen["embedded"] == [16, 16]
     assert seen["attended"] == [16] * (2 * DEPTH)  # attention weights once for both contexts
@@ -286,7 +286,7 @@ def test_without_icnce_no_cross_stream_is_computed(parts, terms, mode, finished,
     for one in (objective, whole):
         one.module.eval()
     beside = metrics_of(whole, 1)
-    ran = tiny.passes(monkeypatch, "finished")
+    ran = toys.passes(monkeypatch, "finished")
     assert loss_of(objective, 1).item() == pytest.approx(sum(beside[term] for term in terms), rel=1e-6)
     assert ran == [16] * (2 * finished)
 

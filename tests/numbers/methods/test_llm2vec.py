@@ -3,14 +3,14 @@ import pytest
 import torch
 from transformers import AutoModel
 
-from tests import walk
-from tests.steps import loss_of
+from tests.support import small_methods
+from tests.support.steps_by_hand import loss_of
 from workflow_scripts.models.backbone import hidden_states, load_backbone
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.tokens import TokenBatch
 
-TEXTS = walk.TEXTS
-BLOCK = walk.blocks()["llm2vec"] | {"lora_rank": 4, "lora_alpha": 8, "lora_dropout": 0.0}
+TEXTS = small_methods.TEXTS
+BLOCK = small_methods.blocks()["llm2vec"] | {"lora_rank": 4, "lora_alpha": 8, "lora_dropout": 0.0}
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def folder(tmp_path_factory):
 
 
 def make(folder, **changes):
-    return walk.made(folder, BLOCK | changes)
+    return small_methods.made(folder, BLOCK | changes)
 
 
 def changed_first_state(encoder, tokenizer):

@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from tests import tiny
-from tests.steps import loss_of, views_of
+from tests.support import toys
+from tests.support.steps_by_hand import loss_of, views_of
 from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.methods import promptbert
 from workflow_scripts.models.backbone import load_backbone, load_tokenizer
@@ -11,7 +11,7 @@ from workflow_scripts.models.templates import fill, pieces
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.sampler import Sampler
 
-TEXTS = tiny.sentences(20)
+TEXTS = toys.sentences(20)
 SAMPLER = Sampler(len(TEXTS), 5, 3)
 ROWS = SAMPLER.rows_of(1)
 BLOCK = {
@@ -64,7 +64,7 @@ def tokens_of(tokenizer, text):
     return tokenizer(text, add_special_tokens=False)["input_ids"]
 
 
-@pytest.mark.parametrize("kind", tiny.KINDS)
+@pytest.mark.parametrize("kind", toys.KINDS)
 def test_the_two_views_are_the_states_of_mask_in_two_templates(tiny_models, kind):
     objective, tokenizer, config = make(tiny_models[kind])
     views = []
@@ -82,7 +82,7 @@ def biases_of(encoder, bias, mask_BT):
     return promptbert.bias_of(encoder, bare)
 
 
-@pytest.mark.parametrize("kind", tiny.KINDS)
+@pytest.mark.parametrize("kind", toys.KINDS)
 @pytest.mark.parametrize("positions", ["own", "zero"])
 def test_the_bias_is_the_template_alone_with_its_words_where_they_stood(tiny_models, kind, positions):
     """One sentence at a time: the same words at positions that leave room for it; the code's begin at 0."""
@@ -129,7 +129,7 @@ def test_a_training_sentence_is_cut_to_tokens_of_its_own(tiny_bert, truncate, ke
     assert cut_ones > 10
 
 
-@pytest.mark.parametrize("kind", tiny.KINDS)
+@pytest.mark.parametrize("kind", toys.KINDS)
 def test_checkpoints_are_scored_in_the_first_template_without_bias_full_stop_and_head(tiny_models, kind):
     objective, tokenizer, config = make(tiny_models[kind])
     texts = ["the old town", "a river of stone"]

@@ -5,9 +5,9 @@ import pytest
 import torch
 import yaml
 
-from tests import tiny
-from tests.planning import grids_in, merged_config, settings_of_run
-from tests.steps import loss_of, step_of, views_of
+from tests.support import toys
+from tests.support.snakemake_plans import grids_in, merged_config, settings_of_run
+from tests.support.steps_by_hand import loss_of, step_of, views_of
 from workflow_scripts.losses.infonce import infonce
 from workflow_scripts.methods import load_method, three_r
 from workflow_scripts.models.backbone import load_backbone, load_tokenizer
@@ -19,8 +19,8 @@ from workflow_scripts.training.loop import train
 from workflow_scripts.training.objective import LossOutput, Objective
 from workflow_scripts.training.sampler import Sampler
 
-TEXTS, POOL = tiny.sentences(40), tiny.sentences(12, seed=9)
-TRIPLES = {"anchor": TEXTS, "positive": tiny.sentences(40, seed=5), "negative": tiny.sentences(40, seed=6)}
+TEXTS, POOL = toys.sentences(40), toys.sentences(12, seed=9)
+TRIPLES = {"anchor": TEXTS, "positive": toys.sentences(40, seed=5), "negative": toys.sentences(40, seed=6)}
 BASES = {
     "simcse": {},
     "informin_cl": {"reconstruction_weight": 1.0},
@@ -63,7 +63,7 @@ def block(start=0.3, surrogate="straight_through", under="simcse", **changes):
 
 
 def material(folder, seed=3):
-    columns = TRIPLES | {"exemplar": POOL, "word": [*tiny.WORDS, "unheard"]}
+    columns = TRIPLES | {"exemplar": POOL, "word": [*toys.WORDS, "unheard"]}
     return TrainingData(columns, load_tokenizer(folder), 24, Sampler(len(TEXTS), 8, seed))
 
 
@@ -125,12 +125,12 @@ def test_anchors_positives_and_negatives_lose_the_same_before_they_are_compared(
     plain = make(tiny_bert, start=0.0, **supervised())
     vectors = [plain.under.encoder.project(view) for view in views_of(plain.under, 1)]
     anchors = [vector.tolist() for vector in vectors[0]]
-    spread = [np.std([vector[d] for vector in anchors]) for d in range(tiny.WIDTH)]
+    spread = [np.std([vector[d] for vector in anchors]) for d in range(toys.WIDTH)]
     c = float(np.median(spread))
     tokens = load_tokenizer(tiny_bert)(POOL, padding=True, return_tensors="pt")
     redundant = plain.under.encoder(tokens.input_ids, tokens.attention_mask).mean(dim=0)
     low = torch.tensor([s < c for s in spread])
-    assert 0 < low.sum() < tiny.WIDTH
+    assert 0 < low.sum() < toys.WIDTH
     h, positive, negative = (torch.where(low, view - redundant, view).double() for view in vectors)
     total = 0.0
     for i in range(8):
@@ -150,7 +150,7 @@ def test_a_words_row_is_the_mean_of_its_pieces_in_the_embedding_matrix(tiny_bert
     objective = make(tiny_bert, start=50.0, **changes)
     encoder, tokenizer = objective.under.encoder, load_tokenizer(tiny_bert)
     table = encoder.backbone.get_input_embeddings().weight
-    pieces = [tokenizer(word, add_special_tokens=False)["input_ids"] for word in [*tiny.WORDS, "unheard"]]
+    pieces = [tokenizer(word, add_special_tokens=False)["input_ids"] for word in [*toys.WORDS, "unheard"]]
     assert {len(ids) for ids in pieces} == {1, len("unheard")}
     redundant = torch.stack([table[ids].mean(dim=0) for ids in pieces]).mean(dim=0)
     first, second = encoder.project(views_of(objective.under, 1)) - redundant
@@ -165,7 +165,7 @@ def test_deviations_are_those_of_the_first_view_or_of_the_first_two(tiny_bert, i
     spreads = [np.std(rows, axis=0) for rows in (anchors, anchors + positives)]
     c = float(np.median(spreads[0]))
     in_s = [(spread < c).sum() for spread in spreads]
-    assert in_s[0] != in_s[1] and 0 < in_s[1] < tiny.WIDTH
+    assert in_s[0] != in_s[1] and 0 < in_s[1] < toys.WIDTH
     objective = make(tiny_bert, start=c, identify=identify, **supervised())
     assert step_of(objective, 1).metrics["reduced_dimensions"] == in_s[count - 1]
 
@@ -175,15 +175,15 @@ def test_static_identification_follows_the_encoder_or_stays_with_the_first_one(t
     """Deviations of the words' own vectors (a tenth larger after the encoder's change), whatever the batch."""
     changes = {"base": base(dropout=0.0), "identify": identify, "words": 20, "position": "before_head"}
     plain = make(tiny_bert, start=0.0, **changes).under.encoder
-    tokens = load_tokenizer(tiny_bert)([*tiny.WORDS, "unheard"], padding=True, return_tensors="pt")
+    tokens = load_tokenizer(tiny_bert)([*toys.WORDS, "unheard"], padding=True, return_tensors="pt")
     states = plain.backbone(**tokens).last_hidden_state[:, 0].tolist()
-    spread = np.array([np.std([vector[d] for vector in states]) for d in range(tiny.WIDTH)])
+    spread = np.array([np.std([vector[d] for vector in states]) for d in range(toys.WIDTH)])
     c = float(np.median(spread))
     objective = make(tiny_bert, start=c, **changes)
     last = objective.under.encoder.backbone.encoder.layer[-1].output.LayerNorm
     last.weight.data *= 1.1
     expected = (factor * spread < c).sum()
-    assert 0 < expected < tiny.WIDTH and (spread < c).sum() != (1.1 * spread < c).sum()
+    assert 0 < expected < toys.WIDTH and (spread < c).sum() != (1.1 * spread < c).sum()
     for step in (1, 2, 3):
         assert step_of(objective, step).metrics["reduced_dimensions"] == expected
 
@@ -244,7 +244,7 @@ def test_the_threshold_takes_the_path_of_table_7_whatever_steps_and_learning_rat
     """As printed, a tenth of an epoch after another; the setting is that of config/methods.yaml."""
     travel = yaml.safe_load(Path(ROOT, "config/methods.yaml").read_text())["methods"]["simcse_3r"]
     falling = Falling(travel["threshold"]["lr_budget"])
-    outcome = run(falling, tmp_path, tiny.training(learning_rate=rate, checkpoint_minutes=99), steps)
+    outcome = run(falling, tmp_path, toys.training(learning_rate=rate, checkpoint_minutes=99), steps)
     path = [*outcome.paths["threshold"], falling.module["c"].item()]
     tenths = [path[round(steps * tenth / 10)] for tenth in range(1, 8)]
     assert path[0] == 1.0
@@ -263,7 +263,7 @@ def test_the_grid_of_table_7_has_its_path_and_its_schedule(tmp_path):
     """As printed, for one and a half epochs, of a thousand steps here; rates end with an epoch and begin again."""
     config = merged_config("config/config.yaml")
     printed = grids_in(config)["three_r_table7"].expanded["simcse_3r.bert_base.wiki1m.starts_1_0"].run
-    whole = tiny.training(**printed.overrides.training, checkpoint_minutes=99)
+    whole = toys.training(**printed.overrides.training, checkpoint_minutes=99)
     assert (whole.max_steps, whole.restart_every) == (23_437, 15_625)
     shorter = whole.model_copy(update={"restart_every": 1000})
     threshold = settings_of_run(Configuration.strictly(config), printed)["method"]["threshold"]
@@ -302,7 +302,7 @@ def test_a_path_that_never_settled_and_a_set_that_was_empty_or_full_are_told(thr
 
 def test_a_training_tells_what_became_of_its_threshold(tiny_bert, tmp_path, torch_settings):
     objective = make(tiny_bert, start=50.0)
-    paths = run(objective, tmp_path, tiny.training(), 10).paths
-    assert paths["reduced_dimensions"].tolist() == [tiny.WIDTH] * 10
+    paths = run(objective, tmp_path, toys.training(), 10).paths
+    assert paths["reduced_dimensions"].tolist() == [toys.WIDTH] * 10
     assert three_r.FULL in objective.findings(paths)
     assert make(tiny_bert, identify="all").findings(paths) == []  # full by definition

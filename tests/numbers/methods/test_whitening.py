@@ -5,7 +5,7 @@ import pytest
 import torch
 from sklearn.decomposition import PCA
 
-from tests import tiny
+from tests.support import toys
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.methods.frozen import Config, build, whitened, whitening
 from workflow_scripts.models.backbone import load_backbone, load_tokenizer
@@ -15,7 +15,7 @@ from workflow_scripts.settings.methods import Whitening
 
 AVERAGE = {"kind": "pooling", "pooler": "avg_first_last", "layers": None}
 SETTINGS = {"text": "nli", "max_sentences": None, "max_tokens": 16}
-TEXTS = tiny.sentences(80)
+TEXTS = toys.sentences(80)
 
 
 def test_two_features_by_hand():

@@ -5,7 +5,7 @@ import os
 import pytest
 import torch
 
-from tests import material
+from tests.support import toy_methods
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.models import devices
 from workflow_scripts.models.devices import RESERVED, granted_device, mixed_precision
@@ -96,7 +96,7 @@ def test_each_process_of_a_training_makes_its_own_gpu_the_current_one(monkeypatc
 
 def test_the_host_of_a_gpu_computes_on_one_thread_and_tokenises_on_all(monkeypatch, two_gpus):
     monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")
-    settings = material.training(material.SMALL, cpu_threads=2)
+    settings = toy_methods.training(toy_methods.SMALL, cpu_threads=2)
     prepare(settings, seed=1)
     assert (torch.get_num_threads(), os.environ["TOKENIZERS_PARALLELISM"]) == (1, "true")
     monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")

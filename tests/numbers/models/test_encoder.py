@@ -6,7 +6,7 @@ import torch
 from torch.nn.functional import pad
 from transformers import AutoConfig, AutoModel
 
-from tests import tiny
+from tests.support import toys
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.models.backbone import dropout_rates, load_backbone, load_tokenizer
 from workflow_scripts.models.encoder import Head, SentenceEncoder
@@ -29,11 +29,11 @@ def build(folder, pooler="cls", layers=None, head_at_test=True):
     return encoder.eval()
 
 
-POOLERS = [(pooler, None) for pooler in tiny.POOLERS] + [("avg_first_last", (0, -1))]
+POOLERS = [(pooler, None) for pooler in toys.POOLERS] + [("avg_first_last", (0, -1))]
 
 
 @pytest.mark.parametrize(("pooler", "layers"), POOLERS)
-@pytest.mark.parametrize("kind", tiny.KINDS)
+@pytest.mark.parametrize("kind", toys.KINDS)
 def test_a_sentence_embeds_the_same_alone_padded_and_in_a_batch(tiny_models, kind, pooler, layers):
     """O-22: alone against padded by 20 tokens, and against a batch with a longer sentence, below 1e-5."""
     encoder, tokenizer = build(tiny_models[kind], pooler, layers), load_tokenizer(tiny_models[kind])
@@ -130,7 +130,7 @@ def test_weights_that_are_damaged_or_not_as_configured_are_refused(tmp_path, tin
         load_backbone(tmp_path / "model")
 
 
-@pytest.mark.parametrize("kind", tiny.KINDS)
+@pytest.mark.parametrize("kind", toys.KINDS)
 def test_dropout_is_set_by_whatever_name_the_encoder_knows_it(tiny_models, kind):
     backbone = load_backbone(tiny_models[kind], dropout=0.25).train()
     batch = tokenise(load_tokenizer(tiny_models[kind]), TEXTS, 32).batch([0, 1])

@@ -8,23 +8,23 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests import tiny
+from tests.support import toys
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.models import encoding
 from workflow_scripts.models.encoding import batches_by_length
 from workflow_scripts.models.tokens import tokenise
 
-TEXTS = [*tiny.sentences(40), "x", "", "The town."]
+TEXTS = [*toys.sentences(40), "x", "", "The town."]
 
 
 @pytest.fixture
 def encoder(tiny_bert):
-    return tiny.encoder(tiny_bert)
+    return toys.encoder(tiny_bert)
 
 
 def test_vectors_come_in_the_order_of_the_sentences(encoder):
     vectors = encoder.encode(TEXTS, 32)
-    assert vectors.shape == (len(TEXTS), tiny.WIDTH)
+    assert vectors.shape == (len(TEXTS), toys.WIDTH)
     assert vectors.dtype == np.float32
     one_by_one = np.concatenate([encoder.encode([text], 32) for text in TEXTS])
     np.testing.assert_allclose(vectors, one_by_one, atol=1e-5)
@@ -119,12 +119,12 @@ def test_a_gpu_computes_the_next_batch_while_the_last_is_read(monkeypatch):
 
 
 def test_no_sentences_are_no_vectors(encoder):
-    assert encoder.encode([], 32).shape == (0, tiny.WIDTH)
+    assert encoder.encode([], 32).shape == (0, toys.WIDTH)
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "mpnet"])
 def test_more_tokens_than_the_encoder_has_positions_for_are_an_error(tiny_models, kind):
-    encoder = tiny.encoder(tiny_models[kind])
+    encoder = toys.encoder(tiny_models[kind])
     long = "the town " * 40
     cut = encoder.encode([long], 64)
     assert np.array_equal(encoder.encode([long], 65), cut)  # as long as it was published for

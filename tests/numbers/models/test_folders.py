@@ -13,7 +13,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Normalize, Transformer
 from sentence_transformers.sentence_transformer.modules import Pooling
 
-from tests import jobs, tiny
+from tests.support import toys, training_jobs
 from workflow_scripts.data.published import copy_files, files_of
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.methods import ensemble as method
@@ -28,7 +28,7 @@ from workflow_scripts.settings.readouts import AnyReadout
 from workflow_scripts.settings.readouts import Pooling as PoolingSettings
 
 MAX_TOKENS = 12
-TEXTS = [*tiny.sentences(9, seed=4), "x", "The school by the river " * 4]
+TEXTS = [*toys.sentences(9, seed=4), "x", "The school by the river " * 4]
 TEMPLATE = Template(text='The word of "[X]" is [MASK].', add_period=True)
 SELECTOR = {
     "kind": "s2sent", "blocks": 2, "last_block": True, "form": "stack", "pooling": "mask", "squeeze": "dct",
@@ -82,7 +82,7 @@ def encoder_of(folder, case="cls", scale=1.0):
 
 def save(place, encoder):
     """Save an encoder; returns its vectors."""
-    tiny.save(place, encoder)
+    toys.save(place, encoder)
     return vectors_of(encoder)
 
 
@@ -138,8 +138,8 @@ def test_a_published_mpnet_keeps_the_length_that_it_was_published_for(tmp_path, 
     """As all-mpnet-base-v2 lies on the Hub: fewer tokens than positions, mean pooling, and a normalisation, without which
     the readout's vectors, and so the saved model's, have the same cosines.
     """
-    folder = tiny.write_model(tmp_path / "plain", "mpnet")
-    modules = [Transformer(str(folder), max_seq_length=limit), Pooling(tiny.WIDTH, "mean"), Normalize()]
+    folder = toys.write_model(tmp_path / "plain", "mpnet")
+    modules = [Transformer(str(folder), max_seq_length=limit), Pooling(toys.WIDTH, "mean"), Normalize()]
     published = SentenceTransformer(modules=modules, device="cpu")
     (tmp_path / "plain/sentence_bert_config.json").write_text(json.dumps({"max_seq_length": limit}))
     (tmp_path / "fetched").mkdir()
@@ -224,7 +224,7 @@ def test_encoders_of_two_tokenisers_are_fused_each_reading_its_own(tiny_models, 
     twin = joined([encoder_of(roberta), encoder_of(roberta, scale=1.1)])
     expected = 0.3 * save(tmp_path / "twin/model", twin)
     expected += 0.7 * save(tmp_path / "published/model", encoder_of(bert))
-    jobs.call(
+    training_jobs.call(
         "build_ensemble",
         {"method": {"module": "ensemble", "weights": [0.3, 0.7]}},
         ["methods.ensemble", "models.ensemble", "models.readouts.pooling"],

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from transformers import ElectraConfig, ElectraModel
 
-from tests import tiny
+from tests.support import toys
 from workflow_scripts.models.backbone import hidden_states, load_backbone, load_tokenizer
 from workflow_scripts.models.dropout import dropout_keys, keys_of
 from workflow_scripts.models.packed import FAMILIES, packed, packs
@@ -20,7 +20,7 @@ TEXTS = ["The old town.", "River", "A stone by the water from the school in the 
 READS = ["all", "last", "first"]
 
 
-@pytest.fixture(params=[*tiny.KINDS, "minilm"])
+@pytest.fixture(params=[*toys.KINDS, "minilm"])
 def folder(request, tiny_models):
     if request.param != "minilm":
         return tiny_models[request.param]
@@ -91,13 +91,13 @@ def test_gradients_are_those_of_the_stock_model(backbone, batch, reads):
         assert (found[name] - gradient).norm() < close * gradient.norm(), name
 
 
-@pytest.mark.parametrize("kind", tiny.KINDS)
+@pytest.mark.parametrize("kind", toys.KINDS)
 def test_dropout_acts_where_the_stock_model_drops(tiny_models, kind):
     """With all dropped at one place of one layer, what is left is what the stock model leaves."""
     backbone = load_backbone(tiny_models[kind], dropout=0.5).train()
     batch = tokenise(load_tokenizer(tiny_models[kind]), TEXTS, 32).batch(range(len(TEXTS)))
     drops = [(one, "p") for one in backbone.modules() if isinstance(one, nn.Dropout)]
-    assert len(drops) == 1 + 3 * tiny.DEPTH
+    assert len(drops) == 1 + 3 * toys.DEPTH
     for place in drops:
         for one in drops:
             setattr(*one, 1 - 2**-24 if one is place else 0.0)
@@ -182,6 +182,6 @@ def test_what_is_not_packed(tiny_models):
     class Adapted(nn.Linear):
         pass
 
-    adapted = Adapted(tiny.WIDTH, tiny.WIDTH)
+    adapted = Adapted(toys.WIDTH, toys.WIDTH)
     bert.encoder.layer[0].attention.self.query = adapted
     assert not packs(bert)

@@ -13,7 +13,7 @@ from sentence_transformers.base.modules import Transformer
 from sentence_transformers.sentence_transformer.modules import Pooling
 from transformers import AutoConfig, AutoModel
 
-from tests import tiny
+from tests.support import toys
 from workflow_scripts.data.published import copy_files, files_of
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.methods import frozen
@@ -57,10 +57,10 @@ READ = {
 def publish(root, kind="bert", *, modules=True, **settings):
     """A folder of an encoder with random weights, with or without modules of sentence-transformers."""
     torch.manual_seed(0)
-    tokenizer, folder = tiny.make_tokenizer("bert"), root / "theirs"
-    if kind in tiny.KINDS:
-        tokenizer = tiny.make_tokenizer(kind)
-        tiny.make_backbone(kind, len(tokenizer), **settings).save_pretrained(folder)
+    tokenizer, folder = toys.make_tokenizer("bert"), root / "theirs"
+    if kind in toys.KINDS:
+        tokenizer = toys.make_tokenizer(kind)
+        toys.make_backbone(kind, len(tokenizer), **settings).save_pretrained(folder)
     else:
         ids = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
         config = AutoConfig.for_model(kind, vocab_size=len(tokenizer), **ids | settings)
@@ -98,7 +98,7 @@ def with_weights(folder, **more):
 
 
 @pytest.mark.parametrize("modules", [True, False])
-@pytest.mark.parametrize("kind", tiny.KINDS)
+@pytest.mark.parametrize("kind", toys.KINDS)
 def test_an_encoder_that_agrees_has_no_label(tmp_path, kind, modules):
     copy, labels = arrived(publish(tmp_path, kind, modules=modules))
     assert labels == []
@@ -139,7 +139,7 @@ def test_what_only_published_modules_read_is_kept_from_other_readouts(tmp_path):
         load_backbone(copy)
     block = {"module": "frozen", "readout": {"kind": "as_published", "prompt": None}}
     encoder = frozen.load(read_method(block, "methods"), copy)
-    tiny.save(tmp_path / "model", encoder)
+    toys.save(tmp_path / "model", encoder)
     with pytest.raises(ConfigError, match=found):
         load_backbone(tmp_path / "model")
 
@@ -202,7 +202,7 @@ def test_a_longer_input_than_there_are_positions_is_refused_when_it_is_asked_for
     (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 65, "do_lower_case": false}')
     copy, _ = arrived(folder)
     encoder = PublishedEncoder(copy, AsPublished(kind="as_published", prompt=None)).eval()
-    assert encoder.encode(["the town"], 64).shape == (1, tiny.WIDTH)
+    assert encoder.encode(["the town"], 64).shape == (1, toys.WIDTH)
     with pytest.raises(
         ConfigError, match=r"max_tokens: 70; .* has positions for 64 tokens\. Set it to 64 or less"
     ):
@@ -274,7 +274,7 @@ def test_a_tokeniser_that_agrees_with_its_file_has_no_label():
 
 
 def test_a_cased_tokeniser_of_a_class_that_lowers_case_is_a_label(tmp_path):
-    folder = tiny.write_model(tmp_path / "cased", "bert")
+    folder = toys.write_model(tmp_path / "cased", "bert")
     normalizer = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True}
     edited(folder / "tokenizer.json", normalizer=normalizer | {"strip_accents": False, "lowercase": False})
     edited(folder / "tokenizer_config.json", tokenizer_class="BertTokenizer")

@@ -11,7 +11,7 @@ from sentence_transformers.base.modules import Dense, Normalize, Transformer
 from sentence_transformers.sentence_transformer.modules import LayerNorm, Pooling
 from transformers import AutoModel
 
-from tests import tiny
+from tests.support import toys
 from workflow_scripts.data.encoders import check_usable, locate
 from workflow_scripts.data.published import INPUT_FILES, copy_files
 from workflow_scripts.errors import ConfigError, DataError
@@ -24,16 +24,16 @@ from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.methods import read_method
 from workflow_scripts.settings.sources import EncoderBlock, Fetch
 
-TEXTS = [*tiny.sentences(6, seed=8), "x", "a flarbish and a Quonk", "The town by the river " * 9]
+TEXTS = [*toys.sentences(6, seed=8), "x", "a flarbish and a Quonk", "The town by the river " * 9]
 PROMPTS = {"query": "find the old town: ", "document": ""}
-D = tiny.WIDTH
+D = toys.WIDTH
 SOURCE = {"sources": [{"kind": "local", "path": "models/theirs"}]}
 SETTINGS, PROMPT_FILE = "sentence_bert_config.json", "config_sentence_transformers.json"
 
 
 def publish(root, following, *, kind="bert", limit=64, **more):
     """A folder that sentence-transformers writes for an encoder and the modules after it."""
-    folder, plain = root / "models/theirs", tiny.write_model(root / "plain", kind)
+    folder, plain = root / "models/theirs", toys.write_model(root / "plain", kind)
     given = {"model_max_length": limit} | ({"padding_side": "left"} if kind == "llama" else {})
     modules = [Transformer(str(plain), processor_kwargs=given), *following]
     SentenceTransformer(modules=modules, device="cpu", **more).save_pretrained(
@@ -179,7 +179,7 @@ def test_vectors_are_those_of_encode_also_when_saved(tmp_path, case):
     expected = theirs.encode(TEXTS, prompt_name=prompt, batch_size=3)
     encoder = frozen.load(config(prompt), fetched(tmp_path))
     np.testing.assert_allclose(encoder.encode(TEXTS, 512), expected, atol=1e-5)
-    tiny.save(tmp_path / "model", encoder)
+    toys.save(tmp_path / "model", encoder)
     assert not list((tmp_path / "model").rglob("*.py"))
     np.testing.assert_allclose(load_encoder(tmp_path / "model").encode(TEXTS, 512), expected, atol=1e-5)
     saved = SentenceTransformer(str(tmp_path / "model"), device="cpu")
@@ -260,7 +260,7 @@ def test_another_readout_reads_the_encoder_alone(tmp_path):
     publish(tmp_path, torch_layers(mean, lambda: Dense(D, 8)), prompts=PROMPTS, default_prompt_name="query")
     place, plain = fetched(tmp_path), pooled("avg")
     encoder = frozen.load(config(), place)
-    tiny.save(tmp_path / "model", encoder)
+    toys.save(tmp_path / "model", encoder)
     expected = frozen.load(plain, place).encode(TEXTS, 64)
     read = load_encoder(tmp_path / "model", plain.readout).encode(TEXTS, 64)
     np.testing.assert_allclose(read, expected, atol=1e-5)

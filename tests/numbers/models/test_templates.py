@@ -1,7 +1,7 @@
 import pytest
 from tokenizers import processors
 
-from tests import tiny
+from tests.support import toys
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.models.backbone import load_tokenizer
 from workflow_scripts.models.templates import PLAIN, pieces, tokenise_in
@@ -27,7 +27,7 @@ def test_without_a_template_sentences_are_tokenised_as_they_are(tiny_bert):
 @pytest.mark.parametrize("single", ["$A", "[CLS] $A", "$A [SEP]", "[CLS] $A [SEP]"])
 def test_a_prompt_goes_around_a_sentence_whatever_the_tokeniser_adds(single):
     """Decoders' tokenisers add one special token, before or after, or none; the sentence alone is cut."""
-    tokenizer = tiny.make_tokenizer("bert")
+    tokenizer = toys.make_tokenizer("bert")
     added = [
         (token, tokenizer.convert_tokens_to_ids(token)) for token in ("[CLS]", "[SEP]") if token in single
     ]

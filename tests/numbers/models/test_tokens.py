@@ -1,14 +1,14 @@
 import pytest
 import torch
 
-from tests import tiny
+from tests.support import toys
 from workflow_scripts.models.backbone import load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 
 TEXTS = ["the old town.", "a river in the north of the city", "x", ""]
 
 
-@pytest.mark.parametrize("kind", tiny.KINDS)
+@pytest.mark.parametrize("kind", toys.KINDS)
 def test_ids_are_the_tokenisers_own_and_padding_is_its_padding(tiny_models, kind):
     tokenizer = load_tokenizer(tiny_models[kind])
     text = tokenise(tokenizer, TEXTS, 32)

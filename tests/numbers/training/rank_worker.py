@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 
-from tests import material, tiny, walk
-from tests.checkpointing import write_checkpoints_by_steps
-from tests.steps import found_in
+from tests.support import small_methods, toy_methods, toys
+from tests.support.step_checkpoints import write_checkpoints_by_steps
+from tests.support.steps_by_hand import found_in
 from workflow_scripts.training import ranks
 from workflow_scripts.training.loop import prepare, train
 
@@ -31,11 +31,13 @@ def main() -> None:
 
 
 def train_in(folder: Path, dropout: float, stop: int, chunk: int | None) -> None:
-    settings = tiny.training(max_steps=STEPS, batch_size=walk.SIZE.batch, chunk=chunk)
+    settings = toys.training(max_steps=STEPS, batch_size=small_methods.SIZE.batch, chunk=chunk)
     prepare(settings, seed=5)
     write_checkpoints_by_steps()
-    block = walk.blocks()["simcse"] | {"dropout": dropout}
-    trained = material.prepared(block, folder, walk.SIZE, walk.CPU, walk.ROWS, chunk=chunk)
+    block = small_methods.blocks()["simcse"] | {"dropout": dropout}
+    trained = toy_methods.prepared(
+        block, folder, small_methods.SIZE, small_methods.CPU, small_methods.ROWS, chunk=chunk
+    )
     objective, first = trained.objective, found_in(trained.objective)
     inputs = objective.inputs
 

@@ -3,15 +3,15 @@
 import pytest
 import torch
 
-from tests import material, walk
-from tests.steps import step_of
+from tests.support import small_methods, toy_methods
+from tests.support.steps_by_hand import step_of
 from workflow_scripts.models.dropout import dropout_keys, keys_of
 from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.settings.methods import read_method
 from workflow_scripts.training.chunks import in_chunks
 from workflow_scripts.training.data import TrainingData
 
-BLOCKS = {name: block for name, block in walk.blocks().items() if material.is_trained(block)}
+BLOCKS = {name: block for name, block in small_methods.blocks().items() if toy_methods.is_trained(block)}
 WHY_NOT = {
     "diffcse": "diffcse's discriminator reads the batch again",
 }
@@ -29,8 +29,13 @@ def refusals(block):
 
 def found(folder, block, chunk):
     """Loss, gradients and metrics of a step, in float64."""
-    objective = material.prepared(
-        block, walk.bert(folder).parent, walk.SIZE, walk.CPU, walk.ROWS, chunk=chunk
+    objective = toy_methods.prepared(
+        block,
+        small_methods.bert(folder).parent,
+        small_methods.SIZE,
+        small_methods.CPU,
+        small_methods.ROWS,
+        chunk=chunk,
     ).objective
     module = objective.module.double().train()
     with dropout_keys(keys_of(1, 1)):
@@ -44,7 +49,7 @@ def found(folder, block, chunk):
 @pytest.mark.parametrize("name", BLOCKS)
 def test_chunks_have_the_loss_and_the_gradients_of_the_whole_batch_or_are_refused(folder, name):
     """Dropout as the method has it, and a last chunk of its own size: 8, 16 or 24 sentences by five."""
-    block = walk.with_members(folder, BLOCKS[name])
+    block = small_methods.with_members(folder, BLOCKS[name])
     expected = next((why for part, why in WHY_NOT.items() if part in name), None)
     if expected:
         assert refusals(block)[0].startswith(f"training.chunk: {expected}")

@@ -10,9 +10,9 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from tests import jobs
-from tests.checkpointing import write_checkpoints_by_steps
 from tests.numbers.training.test_loop import KilledError, Toy, run, scripted
+from tests.support import training_jobs
+from tests.support.step_checkpoints import write_checkpoints_by_steps
 from workflow_scripts.columns import HISTORY
 from workflow_scripts.training import following, loop
 
@@ -27,7 +27,7 @@ def checkpoints_by_steps(monkeypatch):
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
-    return jobs.make_inputs(tmp_path_factory.mktemp("inputs"))
+    return training_jobs.make_inputs(tmp_path_factory.mktemp("inputs"))
 
 
 def untimed(table):
@@ -53,8 +53,8 @@ def killing(stop):
 
 def job(folder, rule, kill=None, cache=None):
     """Exit code of a training job in a process of its own, whose standard output is its log."""
-    call = jobs.training_call(rule, jobs.config(rule))
-    call["files"]["operational"]["workplace"] = jobs.NOWHERE | {"cache": cache}
+    call = training_jobs.training_call(rule, training_jobs.config(rule))
+    call["files"]["operational"]["workplace"] = training_jobs.NOWHERE | {"cache": cache}
 
     def act():
         os.chdir(folder)
@@ -67,9 +67,9 @@ def job(folder, rule, kill=None, cache=None):
             return half(objective, seed, step)
 
         loop.prepare_inputs = perhaps
-        jobs.begin_here(rule, call)
+        training_jobs.begin_here(rule, call)
 
-    return jobs.in_child(act, folder / "job.log")
+    return training_jobs.in_child(act, folder / "job.log")
 
 
 @pytest.mark.parametrize("rule", ["train_encoder", "continue_mlm"])
@@ -79,7 +79,9 @@ def test_a_job_killed_twice_has_the_rows_of_one_left_in_peace(inputs, tmp_path, 
     assert [job(killed, rule, kill) for kill in (6, 11, None)] == [-signal.SIGKILL] * 2 + [0]
     assert untimed(whole / "job.csv") == untimed(killed / "job.csv")
     rows = pd.read_csv(killed / "job.csv")
-    assert rows["step"].to_list() == list(range(1, jobs.STEPS + 1)) and {*rows["steps"]} == {jobs.STEPS}
+    assert rows["step"].to_list() == list(range(1, training_jobs.STEPS + 1)) and {*rows["steps"]} == {
+        training_jobs.STEPS
+    }
     assert (rows["steps_per_second"] > 0).all() and pd.to_datetime(rows["time"]).is_monotonic_increasing
     history = pq.read_table(killed / "run/history.parquet").to_pandas()
     pd.testing.assert_frame_equal(rows[HISTORY.names], history, check_dtype=False, rtol=1e-8)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests import tiny
+from tests.support import toys
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
@@ -40,14 +40,14 @@ def simcse_objective(folder, pooler):
         METHOD | {"readout": {"kind": "pooling", "pooler": pooler, "layers": None}}, "methods.simcse"
     )
     encoder = simcse.build(config, load_tokenizer(folder), load_backbone(folder, **config.overrides))
-    material = TrainingData({"anchor": tiny.sentences(40)}, load_tokenizer(folder), 16, Sampler(40, 8, SEED))
+    material = TrainingData({"anchor": toys.sentences(40)}, load_tokenizer(folder), 16, Sampler(40, 8, SEED))
     return simcse.Objective(config, encoder, material)
 
 
 def mlm_objective(folder):
-    block = {"mlm_probability": 0.15, "seed": SEED, "training": tiny.TRAINING | SETTINGS}
+    block = {"mlm_probability": 0.15, "seed": SEED, "training": toys.TRAINING | SETTINGS}
     tokenizer = load_tokenizer(folder)
-    text = tokenise(tokenizer, tiny.sentences(40), 16)
+    text = tokenise(tokenizer, toys.sentences(40), 16)
     model = MaskedLanguageModel(load_backbone(folder))
     settings = ContinueMlm.parse(block, "continue_mlm")
     return Objective(model, text, Sampler(len(text), 8, SEED), tokenizer, settings)
@@ -62,7 +62,7 @@ CURVES = {
 
 def curve(name, models, checkpoints):
     kind, make = CURVES[name]
-    settings = tiny.training(**SETTINGS)
+    settings = toys.training(**SETTINGS)
     prepare(settings, SEED)
     objective = make(models[kind])
     outcome = train(
@@ -87,7 +87,7 @@ def _write_anew() -> None:
     import tempfile
 
     folder = Path(tempfile.mkdtemp())
-    models = {kind: tiny.write_model(folder / kind, kind) for kind in tiny.KINDS}
+    models = {kind: toys.write_model(folder / kind, kind) for kind in toys.KINDS}
     curves = {name: curve(name, models, folder / name.replace(" ", "_")) for name in CURVES}
     frozen = {"torch": torch.__version__, "curves": curves}
     GOLDEN.write_text(json.dumps(frozen, indent=1) + "\n", "utf-8")

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 import pytest
 
-from tests import jobs
-from tests.checkpointing import CHECKPOINT_EVERY, write_checkpoints_by_steps
+from tests.support import training_jobs
+from tests.support.step_checkpoints import CHECKPOINT_EVERY, write_checkpoints_by_steps
 from workflow_scripts.columns import HISTORY
 from workflow_scripts.errors import EXIT_TRY_AGAIN
 from workflow_scripts.provenance.record import git_state
@@ -116,7 +116,9 @@ CASES = {
     ),
     "asked to stop": Case(BETWEEN + 1, STOPPED, code=EXIT_TRY_AGAIN),
     "Ctrl-C": Case(BETWEEN + 1, (End(LOOP, "prepare_inputs", BETWEEN, CTRL_C),), code=EXIT_TRY_AGAIN),
-    "asked to stop in the last step": Case(1, (End(LOOP, "prepare_inputs", jobs.STEPS, ASKED),), code=0),
+    "asked to stop in the last step": Case(
+        1, (End(LOOP, "prepare_inputs", training_jobs.STEPS, ASKED),), code=0
+    ),
     "other settings": Case(1, BETWEEN_STEPS, then=OTHER),
     "a bit of the optimiser changed": Case(1, BETWEEN_STEPS, damage=partial(flip, "optimiser.safetensors")),
     "a bit of the manifest changed": Case(1, BETWEEN_STEPS, damage=partial(flip, "COMPLETE.json")),
@@ -134,8 +136,8 @@ def inputs(tmp_path_factory):
         importlib.import_module(f"workflow_scripts.{name}")
     importlib.import_module("sentence_transformers")  # in which models are saved
     for rule in ("train_encoder", "continue_mlm"):
-        jobs.training_call(rule, jobs.config(rule))
-    return jobs.make_inputs(tmp_path_factory.mktemp("inputs"))
+        training_jobs.training_call(rule, training_jobs.config(rule))
+    return training_jobs.make_inputs(tmp_path_factory.mktemp("inputs"))
 
 
 def note_steps():
@@ -161,14 +163,14 @@ def play(folder, case, settings, end=None):
         note_steps()
         if end:
             end.prepare()
-        jobs.run_here(case.rule, jobs.config(case.rule, **settings))
+        training_jobs.run_here(case.rule, training_jobs.config(case.rule, **settings))
 
-    return jobs.in_child(act, folder / "log")
+    return training_jobs.in_child(act, folder / "log")
 
 
 def made(folder):
     """All files except the cache, and the steps of the last process."""
-    files = jobs.files_of(folder / "run")
+    files = training_jobs.files_of(folder / "run")
     return files, list(map(int, (folder / "steps").read_text().split()))
 
 
@@ -183,7 +185,7 @@ def whole(inputs, tmp_path_factory):
             folder = shutil.copytree(inputs, tmp_path_factory.mktemp("whole") / "here")
             assert play(folder, case, case.then) == 0, (folder / "log").read_text()
             known[key], steps = made(folder)
-            assert steps == list(range(1, jobs.STEPS + 1))
+            assert steps == list(range(1, training_jobs.STEPS + 1))
             history = pq.read_table(folder / "run/history.parquet")
             assert history.schema.remove_metadata() == HISTORY and history["step"].to_pylist() == steps
         return known[key]
@@ -209,12 +211,15 @@ def test_the_result_is_that_of_a_training_left_in_peace(inputs, whole, tmp_path,
     log = (folder / "log").read_text()
     if case.code == EXIT_TRY_AGAIN:
         assert [path.name for path in folder.glob("run/*")] == ["model.checkpoints"]
-        assert f"Preempted: stopped after step {BETWEEN} of {jobs.STEPS}; run the job again to go on." in log
+        assert (
+            f"Preempted: stopped after step {BETWEEN} of {training_jobs.STEPS}; run the job again to go on."
+            in log
+        )
     case.damage(folder)
     assert play(folder, case, case.then) == 0, (folder / "log").read_text()
     files, steps = made(folder)
     assert files == whole(case) and len(files) > 6
-    assert steps == list(range(case.start, jobs.STEPS + 1))
+    assert steps == list(range(case.start, training_jobs.STEPS + 1))
     assert "Traceback" not in (folder / "log").read_text()
 
 

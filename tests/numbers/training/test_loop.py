@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from tests.checkpointing import write_checkpoints_by_steps
-from tests.tiny import training as settings
+from tests.support.step_checkpoints import write_checkpoints_by_steps
+from tests.support.toys import training as settings
 from workflow_scripts.columns import HISTORY
 from workflow_scripts.errors import TrainingError
 from workflow_scripts.models.dropout import DropoutMasks, dropout_keys, patched_dropout

@@ -4,8 +4,8 @@ import pytest
 import torch
 from transformers import BertConfig, BertForMaskedLM
 
-from tests import tiny
-from tests.steps import loss_of
+from tests.support import toys
+from tests.support.steps_by_hand import loss_of
 from workflow_scripts.errors import ConfigError, TrainingError
 from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
@@ -20,12 +20,12 @@ from workflow_scripts.training.mlm import (
 from workflow_scripts.training.sampler import Sampler
 
 SHARE = 0.15
-TEXTS = tiny.sentences(200)
+TEXTS = toys.sentences(200)
 
 
 def make(folder, texts=TEXTS, batch_size=50, seed=3, share=SHARE, tokenizer=None, model=None):
     tokenizer = tokenizer or load_tokenizer(folder)
-    block = {"mlm_probability": share, "seed": seed, "training": tiny.TRAINING | {"batch_size": batch_size}}
+    block = {"mlm_probability": share, "seed": seed, "training": toys.TRAINING | {"batch_size": batch_size}}
     torch.manual_seed(0)
     model = model or MaskedLanguageModel(load_backbone(folder))
     text = tokenise(tokenizer, texts, 24)
@@ -41,7 +41,7 @@ def within(count, trials, share, deviations=5):
     return abs(count - trials * share) < deviations * math.sqrt(trials * share * (1 - share))
 
 
-@pytest.mark.parametrize("kind", tiny.KINDS)
+@pytest.mark.parametrize("kind", toys.KINDS)
 def test_shares_are_those_of_bert(tiny_models, kind):
     """15% chosen; of these 80% masked, 10% random, 10% kept: each within five binomial deviations."""
     objective, text, tokenizer = make(tiny_models[kind])
@@ -120,7 +120,7 @@ def test_the_loss_at_chosen_positions_equals_that_of_the_whole_vocabulary(tiny_b
             torch.testing.assert_close(first.grad, second.grad, rtol=1e-3, atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", tiny.KINDS)
+@pytest.mark.parametrize("kind", toys.KINDS)
 def test_every_parameter_learns_but_the_unused_pooler(tiny_models, kind):
     objective, _, _ = make(tiny_models[kind])
     objective.module.train()

@@ -9,10 +9,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from tests import walk
-from tests.jobs import started_child
 from tests.numbers.training import rank_worker
 from tests.numbers.training.test_loop import Toy, run
+from tests.support import small_methods
+from tests.support.training_jobs import started_child
 from workflow_scripts.training import ranks
 
 DROPOUTS = (0.0, 0.1)
@@ -22,7 +22,7 @@ def trained(folder, processes, dropouts=(0.1,), *, stop=0, chunk=0):
     """Outputs of trainings by this number of processes, one for each dropout; None if they were stopped."""
     folders = [folder / f"dropout{dropout}" for dropout in dropouts]
     for one in folders:
-        walk.bert(one)
+        small_methods.bert(one)
 
     def train(_rank):
         for one, dropout in zip(folders, dropouts, strict=True):

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.tiny import training as settings
+from tests.support.toys import training as settings
 from workflow_scripts.errors import ConfigError, TrainingError
 from workflow_scripts.training import ranks
 from workflow_scripts.training.sampler import Sampler

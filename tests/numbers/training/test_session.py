@@ -6,8 +6,8 @@ import pytest
 import torch
 from scipy import stats
 
-from tests import tiny
-from tests.tiny import training as settings
+from tests.support import toys
+from tests.support.toys import training as settings
 from workflow_scripts.columns import PAIRS
 from workflow_scripts.errors import EXIT_TRY_AGAIN, DataError, one_line_errors
 from workflow_scripts.training.loop import (
@@ -19,14 +19,14 @@ from workflow_scripts.training.loop import (
 
 
 def pairs(count=12):
-    texts = tiny.sentences(2 * count, seed=2)
+    texts = toys.sentences(2 * count, seed=2)
     scores = np.random.default_rng(0).random(count)
     columns = [[""] * count, texts[:count], texts[count - 1 : -1], scores]
     return pa.table([pa.array(c) for c in columns], schema=PAIRS)
 
 
 def test_the_development_score_is_spearmans_of_the_cosines(tiny_bert):
-    encoder, table = tiny.encoder(tiny_bert), pairs()
+    encoder, table = toys.encoder(tiny_bert), pairs()
     left, right = (encoder.encode(table[side].to_pylist(), 32) for side in ("sentence1", "sentence2"))
     norms = np.linalg.norm(left, axis=1) * np.linalg.norm(right, axis=1)
     expected = stats.spearmanr(table["score"], (left * right).sum(axis=1) / norms).statistic
@@ -49,7 +49,7 @@ BY_NOTHING = "development set: all 3 judgements are 0.636962, so no checkpoint"
 )
 def test_a_development_set_that_tells_nothing_is_refused(tiny_bert, table, complaint):
     with pytest.raises(DataError, match=complaint):
-        development_score(tiny.encoder(tiny_bert), table, 32)
+        development_score(toys.encoder(tiny_bert), table, 32)
 
 
 def test_preparing_fixes_threads_algorithms_and_random_numbers(torch_settings):

@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 import torch
 
-from tests import walk
-from tests.material import SMALL, blocks, prepared, training, write_encoder
+from tests.support import small_methods
+from tests.support.toy_methods import SMALL, blocks, prepared, training, write_encoder
 from workflow_scripts.models import packed
 from workflow_scripts.models.tokens import NATURAL, Shapes
 from workflow_scripts.training import step
@@ -28,9 +28,9 @@ def folder(tmp_path_factory):
 
 
 def test_steps_are_captured_unless_a_readout_reads_padding(folder, capsys):
-    readouts = walk.readouts()
+    readouts = small_methods.readouts()
     found = {
-        name: step.shapes_for(torch.device("cuda"), walk.encoder_with(folder, readout), None)
+        name: step.shapes_for(torch.device("cuda"), small_methods.encoder_with(folder, readout), None)
         for name, readout in readouts.items()
     }
     padded = {name for name, shapes in found.items() if shapes == NATURAL}

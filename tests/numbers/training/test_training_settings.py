@@ -2,7 +2,7 @@ import pytest
 import torch
 from transformers import get_scheduler
 
-from tests.tiny import training as settings
+from tests.support.toys import training as settings
 
 
 def rates(steps, **changes):

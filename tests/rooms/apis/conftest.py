@@ -5,8 +5,8 @@ import sqlite3
 import pytest
 from deep_translator.constants import BASE_URLS
 
-from tests import fault_server, tiny
-from tests.workshop import CALLS
+from tests.support import fault_server, toys
+from tests.support.api_jobs import CALLS
 from workflow_scripts.apis.asking import CircuitBreaker, collect_answers
 from workflow_scripts.apis.ledger import Ledger
 from workflow_scripts.apis.llm import Llm
@@ -15,7 +15,7 @@ from workflow_scripts.settings.apis import LlmBlock, TranslatorSlice
 
 KEY = "sk-canary-8899aabbccdd"
 HTML = "<html><body>Please log in to the network.</body></html>"
-TEXTS = tiny.sentences(8)
+TEXTS = toys.sentences(8)
 WELL = [fault_server.foreign(text, "es") for text in TEXTS]
 PRICE = {"input_usd_per_million": 1, "output_usd_per_million": 2, "as_of": "2026-01-01"}
 MODEL = {

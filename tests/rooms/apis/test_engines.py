@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from tests import fault_server, tiny
-from tests.fault_server import DRIP, HANG, RESET, SHORT, FaultServer, fault, patience
 from tests.rooms.apis.conftest import HTML, KEY, PROPER, TEXTS, WELL, answers, statuses
+from tests.support import fault_server, toys
+from tests.support.fault_server import DRIP, HANG, RESET, SHORT, FaultServer, fault, patience
 from workflow_scripts.errors import ApiError
 from workflow_scripts.settings.apis import Calls
 
@@ -84,7 +84,7 @@ def test_an_answer_without_an_end_ends_the_job(make, ask, name, monkeypatch):
 def test_answers_in_flight_are_saved_when_a_job_ends(make, ask, name, ledger):
     with FaultServer(PROPER[name], [None] * 30 + [fault(401)] * 99) as server:
         with pytest.raises(ApiError, match="key is wrong"):
-            ask(make(name, server, workers=8), tiny.sentences(60))
+            ask(make(name, server, workers=8), toys.sentences(60))
         assert len(statuses(ledger)) == 30 and len(server.requests) <= 30 + 8
 
 

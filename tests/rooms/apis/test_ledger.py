@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests import docs
+from tests.support import doc_blocks
 from workflow_scripts.apis.ledger import ApiRequest, Ledger, Row
 from workflow_scripts.errors import ApiError, DataError
 
@@ -220,7 +220,7 @@ def test_the_whole_file_is_checked_before_an_answer_counts_as_missing(filled):
 def test_the_documented_commands_sum_costs_list_answers_and_forget_them(tmp_path):
     commands = [
         line
-        for step in docs.steps((docs.ROOT / "docs/provenance.md").read_text())
+        for step in doc_blocks.steps((doc_blocks.ROOT / "docs/provenance.md").read_text())
         for line in step.text.splitlines()
         if line.startswith("sqlite3")
     ]

@@ -3,8 +3,8 @@ import json
 import numpy as np
 import pytest
 
-from tests.fault_server import FaultServer, chat, fault
 from tests.rooms.apis.conftest import KEY, PRICE, statuses
+from tests.support.fault_server import FaultServer, chat, fault
 from workflow_scripts.apis.ledger import ApiRequest, Row
 from workflow_scripts.apis.llm import usage_by_model
 from workflow_scripts.errors import ApiError

@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from benchmarks.material import wikipedia_sentences
-from tests import fault_server, tiny
-from tests.fault_server import FaultServer, fault
 from tests.rooms.apis.conftest import HTML, KEY, TEXTS, WELL, answers, forget, statuses
+from tests.support import fault_server, toys
+from tests.support.fault_server import FaultServer, fault
 from workflow_scripts.apis import translators
 from workflow_scripts.apis.ledger import Ledger, Row
 from workflow_scripts.apis.translators import translate_all
@@ -92,7 +92,7 @@ WRONG = {
 
 @pytest.mark.parametrize(("wrong", "share", "ends"), WRONG.values(), ids=WRONG)
 def test_wrong_answers_are_unusable_and_asked_again(translate, ledger, wrong, share, ends):
-    sentences = [text for text in tiny.sentences(200) if len(text) > 45][:60]
+    sentences = [text for text in toys.sentences(200) if len(text) > 45][:60]
     said = Counter()
 
     def sick(text, target):

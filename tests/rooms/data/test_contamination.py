@@ -3,7 +3,7 @@ import os
 import pyarrow as pa
 import pytest
 
-from tests.datasets import dataset
+from tests.support.local_datasets import dataset
 from workflow_scripts.columns import CONTAMINATION, LABELLED, PAIRS, SENTENCES
 from workflow_scripts.data.contamination import contamination, normalised
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests import tiny
+from tests.support import toys
 from workflow_scripts.columns import EXEMPLARS
 from workflow_scripts.data.exemplar_writing import prompts
 from workflow_scripts.data.exemplars import Validator, greedy_cover, lacks, pool_table, token_counter
@@ -116,15 +116,15 @@ def test_a_message_says_what_a_pool_lacks():
 )
 def test_a_prompt_with_an_unknown_or_missing_placeholder_is_a_mistake(template, found):
     with pytest.raises(ConfigError, match=found):
-        next(prompts(template, tiny.WORDS, llm_pool(), "exemplars.toy"))
+        next(prompts(template, toys.WORDS, llm_pool(), "exemplars.toy"))
 
 
 def test_every_call_has_its_own_words_in_every_run():
     def lists(**changes):
-        found = prompts("$words", tiny.WORDS, llm_pool(**changes), "exemplars.toy")
+        found = prompts("$words", toys.WORDS, llm_pool(**changes), "exemplars.toy")
         return [tuple(prompt.split(", ")) for prompt in found]
 
     first = lists()
     assert first == lists() != lists(seed=1)
-    assert all(len(set(words)) == 5 and set(words) <= set(tiny.WORDS) for words in first)
-    assert len(set(first)) == 3 and len(lists(words_per_call=99)[0]) == len(tiny.WORDS)
+    assert all(len(set(words)) == 5 and set(words) <= set(toys.WORDS) for words in first)
+    assert len(set(first)) == 3 and len(lists(words_per_call=99)[0]) == len(toys.WORDS)

@@ -6,7 +6,7 @@ import httpx2
 import pytest
 from huggingface_hub import constants, errors
 
-from tests.fault_server import FaultServer, fault
+from tests.support.fault_server import FaultServer, fault
 from workflow_scripts.data import hub
 from workflow_scripts.errors import DataError, MissingError, UnreachableError
 

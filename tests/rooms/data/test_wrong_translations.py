@@ -11,9 +11,9 @@ from difflib import get_close_matches
 import pytest
 
 from benchmarks.material import minilm
-from tests.fault_server import FaultServer, translations
 from tests.rooms.apis.conftest import make  # noqa: F401  (a fixture)
 from tests.rooms.data.test_round_trips import LIMITS, base_of
+from tests.support.fault_server import FaultServer, translations
 from workflow_scripts.apis.ledger import Ledger
 from workflow_scripts.columns import TRIP_COSINES
 from workflow_scripts.data.round_trip_corpora import to_train_on

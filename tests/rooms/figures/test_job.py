@@ -1,7 +1,7 @@
 """One job draws an experiment's figures into a folder with a record."""
 
-from tests.jobs import begin_here
 from tests.rooms.reporting.conftest import drawing
+from tests.support.training_jobs import begin_here
 from workflow_scripts.columns import TABLE
 from workflow_scripts.provenance.artefacts import check_model_folder, read_record, read_table, write_table
 from workflow_scripts.provenance.record import merged_labels

@@ -5,8 +5,8 @@ import pyarrow as pa
 import pytest
 import torch
 
-from tests import tiny
 from tests.rooms.figures.conftest import FOOTNOTE, shown
+from tests.support import toys
 from workflow_scripts.columns import ATTENTION
 from workflow_scripts.figures.maps import draw_maps
 from workflow_scripts.models.backbone import load_backbone, load_tokenizer
@@ -68,7 +68,7 @@ def test_all_layers_are_drawn_and_no_more_than_six_side_by_side(stored):
 def encoder_of(folder, kind):
     """A small encoder, read as a figure asks for."""
     if kind == "token_similarity":
-        return tiny.encoder(folder, "cls_before_pooler")
+        return toys.encoder(folder, "cls_before_pooler")
     block = {
         "kind": "layer_attention", "pooling": "cls_last_and_attention_cls_avg", "weights": "softmax",
         "projection": "rrelu", "embeddings": True, "divisor": "layers", "first_layer": 0,
@@ -105,7 +105,7 @@ def test_every_seed_has_points_and_the_figure_names_sentences(inside, kind):
 
 def test_weights_of_every_query_layer_sum_to_one(inside):
     points = inside("layer_attention", 1).points
-    assert len(points) == 2 * (tiny.DEPTH + 1) ** 2
+    assert len(points) == 2 * (toys.DEPTH + 1) ** 2
     assert points.groupby(["sentence", "query_layer"])["weight"].sum().tolist() == pytest.approx([1.0] * 6)
     first, second = (points["weight"][points["sentence"] == text].tolist() for text in SENTENCES)
     assert first != second

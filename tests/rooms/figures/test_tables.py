@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 from matplotlib.collections import PathCollection
 
-from tests.planning import expanded
 from tests.rooms.figures.conftest import FOOTNOTE, shown
+from tests.support.snakemake_plans import expanded
 from workflow_scripts.columns import SCORES, TABLE
 from workflow_scripts.settings.grids import GridBlock
 

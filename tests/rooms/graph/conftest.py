@@ -1,6 +1,6 @@
 import pytest
 
-from tests.planning import DEMO, ROOT, merged_config
+from tests.support.snakemake_plans import DEMO, ROOT, merged_config
 from workflow_scripts.graph.checks import open_study
 
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 
 import pytest
 
-from tests.planning import DEMO, ROOT, grids_in, merged_config, settings_with, study_in
+from tests.support.snakemake_plans import DEMO, ROOT, grids_in, merged_config, settings_with, study_in
 from workflow_scripts.data.printed import read_printed
 from workflow_scripts.graph.claims import claim_findings
 from workflow_scripts.graph.configuration import read_mapping

@@ -5,7 +5,7 @@ import yaml
 from pydantic import Field
 from snakemake.utils import update_config
 
-from tests.planning import DEMO, ROOT, merged_config
+from tests.support.snakemake_plans import DEMO, ROOT, merged_config
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.configuration import as_in_a_file, base_files, load_config
 from workflow_scripts.settings.base import Settings

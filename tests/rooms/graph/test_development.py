@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.planning import DEMO, ROOT, merged_config
+from tests.support.snakemake_plans import DEMO, ROOT, merged_config
 from workflow_scripts.graph.checks import open_study
 from workflow_scripts.graph.development import development_caveats
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.planning import ROOT, run
+from tests.support.snakemake_plans import ROOT, run
 from workflow_scripts.graph.console import why
 
 SNAKEFILE = """

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.planning import DEMO, ROOT, merged_config
+from tests.support.snakemake_plans import DEMO, ROOT, merged_config
 from workflow_scripts.graph.checks import read_grids
 from workflow_scripts.graph.reporting import Figures
 from workflow_scripts.settings.grids import GridBlock

@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from tests.planning import ROOT, grids_in, merged_config
+from tests.support.snakemake_plans import ROOT, grids_in, merged_config
 from workflow_scripts.errors import MissingError, UnreachableError
 from workflow_scripts.graph import source_plans
 from workflow_scripts.graph.checks import open_study

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.planning import settings_with
-from tests.verbs import data
+from tests.support.snakemake_plans import settings_with
+from tests.support.verb_answers import data
 from workflow_scripts.settings.sources import reader_findings
 
 COLUMNS = {"label": "y", "text1": "x"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.planning import ROOT, study_in
+from tests.support.snakemake_plans import ROOT, study_in
 from workflow_scripts.graph.resources import resources_of
 
 HUGE = "llama2_7b_mntp"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.planning import DEMO, grids_in, merged_config, settings_of_run
+from tests.support.snakemake_plans import DEMO, grids_in, merged_config, settings_of_run
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.runs import all_runs
 from workflow_scripts.graph.slices import get_path

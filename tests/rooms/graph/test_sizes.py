@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.planning import ROOT, settings_with
+from tests.support.snakemake_plans import ROOT, settings_with
 from workflow_scripts.graph.study import Study
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from snakemake.iocontainers import Wildcards
 
-from tests.planning import DEMO, ROOT, merged_config
+from tests.support.snakemake_plans import DEMO, ROOT, merged_config
 from workflow_scripts.graph.checks import open_study
 from workflow_scripts.graph.console import check_configfiles
 from workflow_scripts.graph.slices import settings_of

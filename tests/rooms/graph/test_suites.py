@@ -10,14 +10,14 @@ import pyarrow as pa
 import pytest
 from transformers import AutoModel, AutoTokenizer
 
-from tests import tiny
+from tests.support import toys
 from workflow_scripts.columns import LABELLED, PAIRS
 from workflow_scripts.evaluation import attention, cost, mteb_scores
 from workflow_scripts.settings.grids import Column
 from workflow_scripts.settings.suites import SUITES, Attention, Suite
 from workflow_scripts.settings.suites import Sts as Sts
 
-TEXTS = tiny.sentences(60)
+TEXTS = toys.sentences(60)
 
 
 def encode(texts):
@@ -58,7 +58,7 @@ def of_cost(measure):
     """Scores or times of an encoder beside itself."""
 
     def scores(suite):
-        model = tiny.make_backbone("bert", 50)
+        model = toys.make_backbone("bert", 50)
         encoder = model, lambda ids, mask: cost.run_backbone(model, ids % 50, mask)
         return measure(cost.Config(**suite), encoder, encoder)
 

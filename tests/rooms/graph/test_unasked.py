@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.planning import ROOT, copy_tree, run, study_in
+from tests.support.snakemake_plans import ROOT, copy_tree, run, study_in
 from workflow_scripts.graph.unasked import NamedJob, unasked_study
 
 FILE = "results/paper/datasets/stsb_dev.parquet"

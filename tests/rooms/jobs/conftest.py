@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests import tiny
+from tests.support import toys
 
 
 @pytest.fixture(scope="module")
 def model(tiny_bert, tmp_path_factory):
     """The record of a run's model."""
     folder = tmp_path_factory.mktemp("run") / "model"
-    tiny.save(folder, tiny.encoder(tiny_bert))
+    toys.save(folder, toys.encoder(tiny_bert))
     return folder / "record.json"

@@ -3,12 +3,12 @@
 import pyarrow.parquet as pq
 import pytest
 
-from tests import tiny
-from tests.evaluations import WILDCARDS, dataset, gaps_of, run, scores_in
+from tests.support import toys
+from tests.support.evaluation_jobs import WILDCARDS, dataset, gaps_of, run, scores_in
 from workflow_scripts.columns import ATTENTION, LABELLED, PAIRS, SENTENCES
 from workflow_scripts.provenance.artefacts import read_record, read_table
 
-TEXTS = tiny.sentences(40, seed=7)
+TEXTS = toys.sentences(40, seed=7)
 GONE = "no source of the dataset is available"
 
 

@@ -8,9 +8,9 @@ import shutil
 import pytest
 
 from benchmarks.material import minilm, wikipedia_sentences
-from tests import fault_server, workshop
-from tests.fault_server import FaultServer, fault
-from tests.workshop import CALLS, finish, one_line
+from tests.support import api_jobs, fault_server
+from tests.support.api_jobs import CALLS, finish, one_line
+from tests.support.fault_server import FaultServer, fault
 from workflow_scripts.columns import DROPPED, EXEMPLARS, SENTENCES, USAGE, WORD_COUNTS
 from workflow_scripts.data.word_lists import spoken, top_words
 from workflow_scripts.data.words import word_counts
@@ -59,7 +59,7 @@ def structured(asked):
     return json.dumps({"sentences": obedient(asked)})
 
 
-class Workshop(workshop.Workshop):
+class Workshop(api_jobs.Workshop):
     """A folder with words, text and a tokeniser, in which both jobs are started."""
 
     def __init__(self, folder):

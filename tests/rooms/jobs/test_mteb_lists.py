@@ -7,12 +7,12 @@ from mteb.abstasks import AbsTaskSTS
 from mteb.abstasks.aggregate_task_metadata import AggregateTaskMetadata
 from mteb.abstasks.aggregated_task import AbsTaskAggregate
 
-from tests import tiny
-from tests.evaluations import dataset, gaps_of, run, scores_in, sts_metadata
+from tests.support import toys
+from tests.support.evaluation_jobs import dataset, gaps_of, run, scores_in, sts_metadata
 from workflow_scripts.columns import TASKS
 from workflow_scripts.provenance.artefacts import read_record
 
-TEXTS = tiny.sentences(40, seed=7)
+TEXTS = toys.sentences(40, seed=7)
 LISTS = {"Toy": {"One": "One", "Many": "Many", "Both": "Both"}, "STS": {"One": "One", "Many": "Many"}}
 SUITE = {"max_tokens": 32, "batch_size": 8, "metrics": ["cosine_pearson"], "lists": [*LISTS]}
 LOADED, BROKEN = [], []

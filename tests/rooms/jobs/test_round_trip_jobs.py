@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from tests import tiny, workshop
-from tests.fault_server import FaultServer, fault, translations
-from tests.workshop import CALLS, finish, one_line
+from tests.support import api_jobs, toys
+from tests.support.api_jobs import CALLS, finish, one_line
+from tests.support.fault_server import FaultServer, fault, translations
 from workflow_scripts.columns import DROPPED, ROUND_TRIPS, TRIPLES
 from workflow_scripts.provenance.artefacts import read_record, read_table
 
@@ -26,7 +26,7 @@ cipher = translations(back_to_front)
 """Each word back to front, so that two legs give the sentence back; "town" becomes "city" on the way home."""
 
 
-class Workshop(workshop.Workshop):
+class Workshop(api_jobs.Workshop):
     """A folder with a corpus, in which both jobs are started."""
 
     def __init__(self, folder, sentences):
@@ -69,7 +69,7 @@ class Workshop(workshop.Workshop):
 
 @pytest.fixture
 def shop(tmp_path):
-    return Workshop(tmp_path, tiny.sentences(40))
+    return Workshop(tmp_path, toys.sentences(40))
 
 
 def test_two_parts_become_pairs_and_every_row_is_accounted_for(shop):
@@ -79,7 +79,7 @@ def test_two_parts_become_pairs_and_every_row_is_accounted_for(shop):
     assert len(server.requests) == 80  # 40 sentences, all different, both ways
     assert shop.gather(["2-of-2", "1-of-2"])[0] == 0  # in any order
     pairs = read_table(shop.folder / "train.parquet", TRIPLES)
-    with_town = [sentence for sentence in tiny.sentences(40) if "town" in sentence]
+    with_town = [sentence for sentence in toys.sentences(40) if "town" in sentence]
     assert 0 < len(with_town) < 40
     assert pairs["anchor"].to_pylist() == with_town
     assert pairs["positive"].to_pylist() == [sentence.replace("town", "city") for sentence in with_town]
@@ -92,7 +92,7 @@ def test_two_parts_become_pairs_and_every_row_is_accounted_for(shop):
 
 
 def test_kill_9_in_the_middle_costs_at_most_the_request_in_flight(tmp_path):
-    shop = Workshop(tmp_path, tiny.sentences(100))
+    shop = Workshop(tmp_path, toys.sentences(100))
     with FaultServer(cipher) as server:
         settings = shop.settings(server.url)
         for stop_at in (60, 140):
@@ -138,7 +138,7 @@ def test_a_missing_or_foreign_part_is_noticed(shop):
 
 def test_two_jobs_at_once_pay_for_every_request_once_and_make_the_same(tmp_path):
     """200 sentences, both ways; each answer is another one every time, so that a second one would be seen."""
-    shop = Workshop(tmp_path, tiny.sentences(200))
+    shop = Workshop(tmp_path, toys.sentences(200))
     with FaultServer(
         translations(
             lambda text, target: (

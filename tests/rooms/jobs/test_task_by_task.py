@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import pytest
 
-from tests import tiny
-from tests.evaluations import dataset, gaps_of, run, scores_in
-from tests.jobs import in_child
+from tests.support import toys
+from tests.support.evaluation_jobs import dataset, gaps_of, run, scores_in
+from tests.support.training_jobs import in_child
 from workflow_scripts.columns import PAIRS, SIMILARITIES
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import sts
@@ -19,7 +19,7 @@ from workflow_scripts.provenance.artefacts import read_record, read_table
 from workflow_scripts.provenance.cache import Cache
 
 NAMES = ["one", "two", "three"]
-TEXTS = {name: tiny.sentences(30, seed=number) for number, name in enumerate(NAMES)}
+TEXTS = {name: toys.sentences(30, seed=number) for number, name in enumerate(NAMES)}
 TEXTS["three"][:10] = TEXTS["one"][:10]  # as STS-B has sentences of the tasks before it
 
 

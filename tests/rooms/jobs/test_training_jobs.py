@@ -6,7 +6,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from tests import jobs
+from tests.support import training_jobs
 from workflow_scripts.methods import method_modules, simcse
 from workflow_scripts.models.backbone import load_backbone
 from workflow_scripts.provenance.artefacts import read_record
@@ -26,32 +26,38 @@ def workshop(tmp_path, monkeypatch, torch_settings):
 
 
 def test_what_the_metrics_tell_of_a_run_goes_with_its_model_and_its_path(workshop, monkeypatch):
-    jobs.make_inputs(workshop)
+    training_jobs.make_inputs(workshop)
     monkeypatch.setattr(simcse.Objective, "findings", lambda _self, paths: [f"it went wrong {paths}"])
-    jobs.run_here("train_encoder", jobs.config("train_encoder"))
-    for file in (jobs.MODEL / "record.json", HISTORY_FILE, HISTORY_FILE.with_name("metrics.parquet")):
+    training_jobs.run_here("train_encoder", training_jobs.config("train_encoder"))
+    for file in (
+        training_jobs.MODEL / "record.json",
+        HISTORY_FILE,
+        HISTORY_FILE.with_name("metrics.parquet"),
+    ):
         assert [*map(str, read_record(file).labels)] == ["it went wrong {}"]  # SimCSE has no metrics
 
 
 def test_continued_training_changes_the_encoder_and_not_its_pooler(workshop):
-    jobs.make_inputs(workshop)
-    jobs.run_here("continue_mlm", jobs.config("continue_mlm"))
-    before, after = (load_file(folder / "model.safetensors") for folder in (Path("encoder"), jobs.MODEL))
+    training_jobs.make_inputs(workshop)
+    training_jobs.run_here("continue_mlm", training_jobs.config("continue_mlm"))
+    before, after = (
+        load_file(folder / "model.safetensors") for folder in (Path("encoder"), training_jobs.MODEL)
+    )
     assert before.keys() == after.keys()
     same = {name for name in before if torch.equal(before[name], after[name])}
     assert same == {"pooler.dense.weight", "pooler.dense.bias"}
-    assert load_file(jobs.MODEL / "mlm_head.safetensors").keys() == {
+    assert load_file(training_jobs.MODEL / "mlm_head.safetensors").keys() == {
         "bias", "dense.weight", "dense.bias", "norm.weight", "norm.bias",
     }  # fmt: skip
 
 
 def test_seeds_give_different_encoders_and_a_seed_the_same_bytes(workshop, monkeypatch):
-    jobs.make_inputs(workshop)
+    training_jobs.make_inputs(workshop)
     made = []
     for seed in ("1", "1", "2"):
-        monkeypatch.setattr(jobs, "SEED", seed)
-        jobs.run_here("train_encoder", jobs.config("train_encoder"))
-        made.append(jobs.files_of(Path("run")))
+        monkeypatch.setattr(training_jobs, "SEED", seed)
+        training_jobs.run_here("train_encoder", training_jobs.config("train_encoder"))
+        made.append(training_jobs.files_of(Path("run")))
     assert made[0] == made[1]
     assert made[0]["model/model.safetensors"] != made[2]["model/model.safetensors"]
 
@@ -67,16 +73,16 @@ STOPS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("rule", jobs.CONFIGS)
+@pytest.mark.parametrize("rule", training_jobs.CONFIGS)
 @pytest.mark.parametrize(("changes", "damaged", "line"), STOPS.values(), ids=STOPS)
 def test_what_stops_a_training_is_one_line_and_leaves_no_model(workshop, rule, changes, damaged, line):
-    jobs.make_inputs(workshop)
+    training_jobs.make_inputs(workshop)
     for file in damaged:
         Path(file).write_bytes(Path(file).read_bytes() + b"\0")
     with pytest.raises(SystemExit, match=line) as left:
-        jobs.run_here(rule, jobs.config(rule, **changes))
+        training_jobs.run_here(rule, training_jobs.config(rule, **changes))
     assert "\n" not in str(left.value.code)
-    assert not jobs.MODEL.exists() and not HISTORY_FILE.exists()
+    assert not training_jobs.MODEL.exists() and not HISTORY_FILE.exists()
 
 
 # Frozen runs
@@ -85,10 +91,10 @@ def test_what_stops_a_training_is_one_line_and_leaves_no_model(workshop, rule, c
 TEMPLATE = {"text": 'This sentence : "[X]" means [MASK].', "add_period": False}
 FROZEN = {"module": "frozen", "readout": {"kind": "mask_token"}, "template": TEMPLATE}
 JOBS = {
-    "train_encoder": lambda: jobs.run_here("train_encoder", jobs.config("train_encoder")),
-    "build_frozen": lambda: jobs.call(
+    "train_encoder": lambda: training_jobs.run_here("train_encoder", training_jobs.config("train_encoder")),
+    "build_frozen": lambda: training_jobs.call(
         "build_frozen", {"method": FROZEN}, method_modules(read_method(FROZEN, "methods")), run="frozen", seed="1",
-        encoder="encoder/record.json", record=jobs.MODEL / "record.json",
+        encoder="encoder/record.json", record=training_jobs.MODEL / "record.json",
     ),
 }  # fmt: skip
 
@@ -100,7 +106,7 @@ def test_an_encoder_that_tells_no_words_apart_ends_the_job(workshop, monkeypatch
         backbone.embeddings.word_embeddings.weight.data.zero_()
         return backbone
 
-    jobs.make_inputs(workshop)
+    training_jobs.make_inputs(workshop)
     for place in ("methods.frozen", "jobs.train_encoder"):
         monkeypatch.setattr(f"workflow_scripts.{place}.load_backbone", alike)
     with pytest.raises(SystemExit, match="sentences of different words have one vector"):

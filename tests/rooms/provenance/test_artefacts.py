@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
-from tests.jobs import files_of, full_disk
+from tests.support.training_jobs import files_of, full_disk
 from workflow_scripts.columns import SENTENCES, WORD_COUNTS
 from workflow_scripts.errors import DataError, one_line_errors
 from workflow_scripts.provenance.artefacts import (

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tests import jobs
+from tests.support import training_jobs
 from workflow_scripts.provenance import cache
 from workflow_scripts.provenance.artefacts import (
     identity,
@@ -171,7 +171,7 @@ def test_a_full_disk_loses_only_the_entry(place, monkeypatch, capsys):
     """On a file system without links."""
     work({"model/weights": bytes(200_000), "out/history": b""})
     monkeypatch.setattr(Path, "hardlink_to", without_links)
-    with jobs.full_disk():
+    with training_jobs.full_disk():
         CACHE.put(KEY, FILES)
     assert "not cached: File too large" in capsys.readouterr().out
     assert [*place.rglob("*")] == [place / "aa"]
@@ -303,7 +303,7 @@ def test_a_killed_job_leaves_a_usable_cache(place, tmp_path, doing):
         setattr(module, name, lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL))
         do(KEY, FILES)
 
-    assert jobs.in_child(act, tmp_path / "log") == -signal.SIGKILL
+    assert training_jobs.in_child(act, tmp_path / "log") == -signal.SIGKILL
     if doing != "restore":
         assert not CACHE.restore(KEY, FILES)
     cache._make_room(place, 0)
@@ -338,7 +338,7 @@ def hammer(number, keys):
 
 def test_many_jobs_share_a_cache_that_is_always_full(place, tmp_path):
     keys = [f"{number}0{KEY}"[:64] for number in range(6)]
-    children = [jobs._FORK.Process(target=hammer, args=(number, keys)) for number in range(4)]
+    children = [training_jobs._FORK.Process(target=hammer, args=(number, keys)) for number in range(4)]
     for child in children:
         child.start()
     for child in children:
@@ -360,7 +360,7 @@ def training(study):
     outputs = {"record": model, "history": Path(study, "run/history.parquet"), "times": Path(study, "times")}
     write_table(corpus, TABLE, described("split_corpus", [corpus], labels=["a stand-in"]))
     start = described("train_encoder", [model, outputs["history"]], inputs={"corpus": corpus})
-    workplace = Workplace.parse(jobs.NOWHERE | {"cache": "../cache"}, "workplace")
+    workplace = Workplace.parse(training_jobs.NOWHERE | {"cache": "../cache"}, "workplace")
     return Job(start, {"corpus": [corpus]}, outputs, {}, workplace, {}, portable=True)
 
 

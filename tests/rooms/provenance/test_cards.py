@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests import jobs
-from tests.cards import CARDS, DIVIDED, machine
-from tests.planning import ROOT
+from tests.support import training_jobs
+from tests.support.fake_gpu_machine import CARDS, DIVIDED, machine
+from tests.support.snakemake_plans import ROOT
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.provenance import cards
 
@@ -222,11 +222,11 @@ def test_another_users_lock_file_serves(on_machine):
 def test_a_job_sees_the_cards_that_its_rule_asks_for(on_machine, tmp_path, monkeypatch, gpu, sees):
     held = cards._locked_of(CARDS[:1], 1)
     assert held
-    monkeypatch.chdir(jobs.make_inputs(tmp_path))
+    monkeypatch.chdir(training_jobs.make_inputs(tmp_path))
     asked = {} if gpu is None else {"gpu": gpu}
     files = {"sentences": Path("corpus/train.parquet"), "counts": Path("words.parquet")}
-    call = jobs.call_of("count_words", {"words": {"peak_window": 1}}, corpus="toy", **files, **asked)
-    jobs.begin_here("count_words", json.loads(json.dumps(call)))
+    call = training_jobs.call_of("count_words", {"words": {"peak_window": 1}}, corpus="toy", **files, **asked)
+    training_jobs.begin_here("count_words", json.loads(json.dumps(call)))
     assert os.environ[cards.VISIBLE] == sees
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests import jobs
-from tests.planning import copy_tree, run, run_alone
+from tests.support import training_jobs
+from tests.support.snakemake_plans import copy_tree, run, run_alone
 
 # Played by the job itself, between reading its input and writing its output.
 PROGRAM = """
@@ -30,14 +30,16 @@ runpy.run_module("workflow_scripts.jobs", run_name="__main__")
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
     """A copy of the pipeline with a corpus in it."""
-    return jobs.make_inputs(copy_tree(tmp_path_factory.mktemp("tree")))
+    return training_jobs.make_inputs(copy_tree(tmp_path_factory.mktemp("tree")))
 
 
 def command_line(cache=None, **packages):
     """The job's, as its rule writes it."""
-    place = jobs.NOWHERE | {"cache": cache and str(cache)}
+    place = training_jobs.NOWHERE | {"cache": cache and str(cache)}
     files = {"sentences": Path("corpus/train.parquet"), "counts": Path("words.parquet")}
-    call = jobs.call_of("count_words", {"words": {"peak_window": 1}}, corpus="toy", workplace=place, **files)
+    call = training_jobs.call_of(
+        "count_words", {"words": {"peak_window": 1}}, corpus="toy", workplace=place, **files
+    )
     return ["count_words", json.dumps(call | {"packages": call["packages"] | packages})]
 
 

@@ -3,7 +3,7 @@
 import os
 from functools import partial
 
-from tests.jobs import in_child
+from tests.support.training_jobs import in_child
 from workflow_scripts.provenance.running import acquire_lock
 
 

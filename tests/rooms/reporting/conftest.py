@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.jobs import begin_here, call_of, module_of
-from tests.planning import expanded
+from tests.support.snakemake_plans import expanded
+from tests.support.training_jobs import begin_here, call_of, module_of
 from workflow_scripts.columns import (
     CLAIMS,
     CONTAMINATION,

@@ -12,7 +12,7 @@ import yaml
 from huggingface_hub import ModelCard, metadata_load
 from huggingface_hub.repocard_data import model_index_to_eval_results
 
-from tests.planning import ROOT, run_alone
+from tests.support.snakemake_plans import ROOT, run_alone
 from workflow_scripts.reporting.citations import OF_METHODS, OF_READOUTS, bibtex, papers_of
 from workflow_scripts.reporting.model_card import metadata
 

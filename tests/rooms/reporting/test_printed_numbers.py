@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import pytest
 
-from tests.ledger import KINDS, NAMES, cells, ledger, problems
-from tests.planning import study_in
+from tests.support.printed_numbers import KINDS, NAMES, cells, ledger, problems
+from tests.support.snakemake_plans import study_in
 from workflow_scripts.graph.extraction import names
 from workflow_scripts.graph.reporting import Figures
 from workflow_scripts.provenance.closure import ROOT

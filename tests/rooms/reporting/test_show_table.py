@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.docs import steps
-from tests.jobs import begin_here
-from tests.planning import ROOT, expanded
 from tests.rooms.reporting.conftest import SIGNIFICANCE, command
-from tests.verbs import data, printed
+from tests.support.doc_blocks import steps
+from tests.support.snakemake_plans import ROOT, expanded
+from tests.support.training_jobs import begin_here
+from tests.support.verb_answers import data, printed
 from workflow_scripts.columns import TABLE
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.base import Score, gap, score_table

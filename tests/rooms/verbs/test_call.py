@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tests.planning import DEMO
+from tests.support.snakemake_plans import DEMO
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.notes import STUDIES, Call, note_call
 from workflow_scripts.verbs.plan import given_call, planned

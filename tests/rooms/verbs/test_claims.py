@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from tests.verbs import data, printed
+from tests.support.verb_answers import data, printed
 from workflow_scripts.columns import CLAIMS
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.verbs import claims

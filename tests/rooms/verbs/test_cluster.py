@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.planning import ROOT
+from tests.support.snakemake_plans import ROOT
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.verbs import preflight
 from workflow_scripts.verbs.plan import PlannedJob

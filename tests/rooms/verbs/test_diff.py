@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import save_file
 
 from tests.rooms.verbs.conftest import STUDY, flip_a_byte
-from tests.verbs import data, printed
+from tests.support.verb_answers import data, printed
 from workflow_scripts.provenance.artefacts import read_record, write_page, writing_model_folder
 from workflow_scripts.provenance.record import merged_labels
 from workflow_scripts.verbs.diff import Difference, numeric_differences

@@ -2,10 +2,10 @@
 
 import pytest
 
-from tests import fault_server
-from tests.fault_server import FaultServer
-from tests.planning import merged_config, settings_with
-from tests.workshop import CALLS
+from tests.support import fault_server
+from tests.support.api_jobs import CALLS
+from tests.support.fault_server import FaultServer
+from tests.support.snakemake_plans import merged_config, settings_with
 from workflow_scripts.verbs.plan import PlannedJob
 from workflow_scripts.verbs.preflight import engine_answers
 

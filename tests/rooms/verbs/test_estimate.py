@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.planning import ROOT, merged_config, settings_with
+from tests.support.snakemake_plans import ROOT, merged_config, settings_with
 from workflow_scripts.graph import lengths
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.grids import Run

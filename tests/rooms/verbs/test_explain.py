@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from tests.rooms.verbs.conftest import HUB, STUDY, flip_a_byte
-from tests.verbs import data, printed
+from tests.support.verb_answers import data, printed
 from workflow_scripts.columns import TABLE as TABLE_COLUMNS
 from workflow_scripts.errors import DataError
 

@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 import yaml
 
-from tests.planning import DEMO, ROOT, copy_tree, run
 from tests.rooms.verbs.conftest import STUDY
 from tests.rooms.verbs.test_claims import ROWS
 from tests.rooms.verbs.test_stale import jobs
-from tests.verbs import data, parts_of, printed
+from tests.support.snakemake_plans import DEMO, ROOT, copy_tree, run
+from tests.support.verb_answers import data, parts_of, printed
 from workflow_scripts.__main__ import VERBS
 from workflow_scripts.columns import CLAIMS, TABLE
 from workflow_scripts.verbs import rebuild, stale

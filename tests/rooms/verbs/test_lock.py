@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pytest
 
 from tests.rooms.verbs.conftest import STUDY, flip_a_byte, reseal
-from tests.verbs import data, printed
+from tests.support.verb_answers import data, printed
 from workflow_scripts.columns import TABLE as TABLE_COLUMNS
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import read_record

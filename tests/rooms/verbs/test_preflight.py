@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from tests.planning import DEMO, ROOT, copy_tree, run
-from tests.verbs import parts_of
+from tests.support.snakemake_plans import DEMO, ROOT, copy_tree, run
+from tests.support.verb_answers import parts_of
 from workflow_scripts.provenance import cards
 from workflow_scripts.verbs.preflight import disk_findings, gpus_for, package_findings
 

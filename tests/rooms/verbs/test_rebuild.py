@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.jobs import NOWHERE
+from tests.support.training_jobs import NOWHERE
 from workflow_scripts.verbs import rebuild
 from workflow_scripts.verbs.plan import PlannedJob
 

@@ -11,7 +11,7 @@ from unittest.mock import patch
 import pytest
 
 from tests.rooms.verbs.conftest import STUDY, TIMES, reseal
-from tests.verbs import data, printed
+from tests.support.verb_answers import data, printed
 from workflow_scripts.provenance.artefacts import read_record
 from workflow_scripts.provenance.record import as_list
 from workflow_scripts.verbs import stale

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.planning import DEMO, ROOT, study_in
+from tests.support.snakemake_plans import DEMO, ROOT, study_in
 from workflow_scripts.verbs import timing
 from workflow_scripts.verbs.measuring import Stopwatch, measure, sentences_of
 from workflow_scripts.verbs.plan import PlannedJob

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.rooms.verbs.conftest import RUNS, STUDY, TIMES, reseal
-from tests.verbs import data, printed
+from tests.support.verb_answers import data, printed
 from workflow_scripts.errors import DataError
 from workflow_scripts.graph.notes import note_call
 from workflow_scripts.provenance import artefacts

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.jobs import in_child
-from tests.planning import ROOT
-from tests.verbs import data, printed
+from tests.support.snakemake_plans import ROOT
+from tests.support.training_jobs import in_child
+from tests.support.verb_answers import data, printed
 from workflow_scripts.graph.notes import note_call
 from workflow_scripts.provenance.running import acquire_lock
 from workflow_scripts.training.following import COLUMNS

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from transformers import BertConfig
 
-from tests import tiny
+from tests.support import toys
 from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.readouts import build_readout
@@ -153,8 +153,8 @@ def test_shapes_and_parameters_at_the_width_of_bert(tiny_bert):
     encoder = SentenceEncoder(
         load_backbone(tiny_bert), load_tokenizer(tiny_bert), config, head=True, head_at_test=True
     )
-    assert tuple(encoder.head.dense.weight.shape) == (tiny.WIDTH, 2 * tiny.WIDTH)
-    assert encoder.width == tiny.WIDTH
+    assert tuple(encoder.head.dense.weight.shape) == (toys.WIDTH, 2 * toys.WIDTH)
+    assert encoder.width == toys.WIDTH
     assert 1536 * 768 + 768 == 1_180_416
     assert 1_769_472 + 1_180_416 == 2_949_888
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
-from tests import tiny
+from tests.support import toys
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.models.encoder import SentenceEncoder
@@ -42,7 +42,7 @@ def test_only_the_masks_of_the_prompt_are_read(tiny_models, tmp_path, kind, prom
     texts = [text.format(tokenizer.mask_token) for text in TEXTS]
     expected = [states_of(backbone, tokenizer, template, text, own) for text in texts]
     np.testing.assert_allclose(encoder.eval().encode(texts, 32), expected, atol=1e-5)
-    tiny.save(tmp_path / "model", encoder)
+    toys.save(tmp_path / "model", encoder)
     np.testing.assert_allclose(load_encoder(tmp_path / "model").encode(texts, 32), expected, atol=1e-5)
     theirs = SentenceTransformer(str(tmp_path / "model"), device="cpu", trust_remote_code=True)
     np.testing.assert_allclose(theirs.encode(texts), expected, atol=1e-5)
@@ -60,9 +60,9 @@ def states_of(backbone, tokenizer, template, text, own):
 
 
 def test_templates_with_masks_on_different_sides_are_refused():
-    from tests import walk
+    from tests.support import small_methods
 
-    block = walk.blocks()["promptbert"]
+    block = small_methods.blocks()["promptbert"]
     moved = {"text": "[MASK] : [X]", "add_period": False}
     found = r"templates\.0: 1 masks before the sentence and 0 after it; test_template has 0 and 1"
     with pytest.raises(ConfigError, match=found):

@@ -5,7 +5,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling
 from transformers import ElectraConfig, ElectraModel
 
-from tests import tiny
+from tests.support import toys
 from workflow_scripts.models.backbone import load_tokenizer
 from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.models.readouts.pooling import pool
@@ -43,19 +43,19 @@ MODES = {
     "avg": "mean",
     "last_token": "lasttoken",
 }
-TEXTS = [*tiny.sentences(5, seed=3), "x"]
+TEXTS = [*toys.sentences(5, seed=3), "x"]
 
 
 @pytest.fixture(scope="module")
 def folders(tiny_models, tmp_path_factory):
     """A packed encoder, one that Transformers computes, and a causal decoder."""
     padded = tmp_path_factory.mktemp("padded")
-    tokenizer, sizes = tiny.make_tokenizer("bert"), {"num_hidden_layers": 2, "num_attention_heads": 4}
+    tokenizer, sizes = toys.make_tokenizer("bert"), {"num_hidden_layers": 2, "num_attention_heads": 4}
     torch.manual_seed(0)
-    config = ElectraConfig(vocab_size=len(tokenizer), hidden_size=tiny.WIDTH, intermediate_size=48, **sizes)
+    config = ElectraConfig(vocab_size=len(tokenizer), hidden_size=toys.WIDTH, intermediate_size=48, **sizes)
     ElectraModel(config).save_pretrained(padded)
     tokenizer.save_pretrained(padded)
-    decoder = tiny.write_model(tmp_path_factory.mktemp("decoder"), "llama")
+    decoder = toys.write_model(tmp_path_factory.mktemp("decoder"), "llama")
     return {"packed": tiny_models["bert"], "padded": padded, "decoder": decoder}
 
 
@@ -69,7 +69,7 @@ def test_each_pooling_is_that_of_sentence_transformers_also_when_saved(
     folders, tmp_path, kind, pooler, layers
 ):
     """One text of one word, so that there is padding."""
-    encoder, tokenizer = tiny.encoder(folders[kind], pooler, layers), load_tokenizer(folders[kind])
+    encoder, tokenizer = toys.encoder(folders[kind], pooler, layers), load_tokenizer(folders[kind])
     vectors = encoder.encode(TEXTS, 64)
     tokens = tokenizer(TEXTS, padding=True, return_tensors="pt")
     assert not tokens.attention_mask.all()
@@ -78,13 +78,13 @@ def test_each_pooling_is_that_of_sentence_transformers_also_when_saved(
             tokens.input_ids, attention_mask=tokens.attention_mask, output_hidden_states=True
         )
         chosen = torch.stack([found.hidden_states[index] for index in layers or (-1,)]).mean(dim=0)
-        theirs = Pooling(tiny.WIDTH, pooling_mode=MODES[pooler])(
+        theirs = Pooling(toys.WIDTH, pooling_mode=MODES[pooler])(
             {"token_embeddings": chosen, "attention_mask": tokens.attention_mask}
         )
     np.testing.assert_allclose(vectors, theirs["sentence_embedding"].numpy(), atol=1e-5)
     if kind != "decoder":
         return  # saved alike (test_folders has cls)
-    tiny.save(tmp_path / "model", encoder)
+    toys.save(tmp_path / "model", encoder)
     saved = SentenceTransformer(str(tmp_path / "model"), device="cpu")
     np.testing.assert_allclose(saved.encode(TEXTS, batch_size=4), vectors, atol=1e-5)
     np.testing.assert_allclose(load_encoder(tmp_path / "model").encode(TEXTS, 64), vectors, atol=1e-5)

@@ -1,6 +1,6 @@
 """Steps, encoding and the one-pass study on tensors that are on a GPU and have no values.
 
-``python -m tests.fake_cuda LIBRARY FAMILY NAME ...`` runs what is named, over a tiny encoder of a family, on FakeTensors
+``python -m tests.support.fake_cuda LIBRARY FAMILY NAME ...`` runs what is named, over a tiny encoder of a family, on FakeTensors
 of the device cuda. It prints a line of JSON for each: its name, and null or the first operation that a GPU would have
 to wait for, that draws from its generator, that has a tensor of the host, or that has no deterministic kernel. It needs
 PyTorch's build without CUDA, and a process of its own, since ``fake_cuda.cpp`` must be loaded before PyTorch.
@@ -27,9 +27,9 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-from tests import walk
-from tests.cases import objective_of, shapes_of
-from tests.material import training, write_encoder
+from tests.support import small_methods
+from tests.support.toy_methods import training, write_encoder
+from tests.support.toy_objectives import objective_of, shapes_of
 from workflow_scripts.extraction.averages import sum_states
 from workflow_scripts.extraction.representations import pool_layers
 from workflow_scripts.models import encoding
@@ -187,7 +187,10 @@ def step_of(folder: Path, name: str) -> None:
     card = Card()
     card.objective(objective)
     with card.mode:
-        update, inputs = TrainStep(objective, training(walk.SIZE, precision="bfloat16"), 2), card.tree(inputs)
+        update, inputs = (
+            TrainStep(objective, training(small_methods.SIZE, precision="bfloat16"), 2),
+            card.tree(inputs),
+        )
         update.begin(1e-3)
         with Watching(whole=True):
             results, _names = update(inputs)
@@ -196,26 +199,29 @@ def step_of(folder: Path, name: str) -> None:
 
 def vectors_of(folder: Path, name: str) -> None:
     """Encode sentences by a readout."""
-    encoder = walk.encoder_with(folder, walk.readouts()[name])
+    encoder = small_methods.encoder_with(folder, small_methods.readouts()[name])
     card = Card()
     card.module(encoder)
     with card.mode, Watching(whole=False):
-        encoder.encode(walk.TEXTS, walk.SIZE.tokens)
+        encoder.encode(small_methods.TEXTS, small_methods.SIZE.tokens)
 
 
 def teacher_of(folder: Path, name: str) -> None:
     """Encode sentences by a trained run of a method, such as the two encoders of a teacher."""
-    made = walk.made(folder, walk.with_members(folder, walk.readings()[name]))
+    made = small_methods.made(folder, small_methods.with_members(folder, small_methods.readings()[name]))
     card = Card()
     card.module(made.encoder)
     with card.mode, Watching(whole=False):
-        made.encoder.encode(walk.TEXTS, walk.SIZE.tokens)
+        made.encoder.encode(small_methods.TEXTS, small_methods.SIZE.tokens)
 
 
 def study_of(folder: Path, precision: Any) -> None:
     """Average and pool hidden states in one pass, as the study without training."""
-    backbone, tokenizer = load_backbone(walk.bert(folder)), load_tokenizer(walk.bert(folder))
-    text = tokenise(tokenizer, walk.TEXTS, walk.SIZE.tokens)
+    backbone, tokenizer = (
+        load_backbone(small_methods.bert(folder)),
+        load_tokenizer(small_methods.bert(folder)),
+    )
+    text = tokenise(tokenizer, small_methods.TEXTS, small_methods.SIZE.tokens)
     weights = {"plain": np.ones(len(text.ids), np.float32)}
     card = Card()
     card.module(backbone)
@@ -241,18 +247,18 @@ FAULTS: dict[str, Callable[[Tensor], Any]] = {
 
 def faulty_step_of(folder: Path, fault: str) -> None:
     """Take a step of SimCSE with a fault in it."""
-    loss = walk.load_method("simcse").Objective.loss
+    loss = small_methods.load_method("simcse").Objective.loss
 
     def with_fault(self: Any, inputs: Any) -> LossOutput:
         left = loss(self, inputs)
         FAULTS[fault](left.loss)
         return left
 
-    walk.load_method("simcse").Objective.loss = with_fault
+    small_methods.load_method("simcse").Objective.loss = with_fault
     try:
         step_of(folder, "simcse")
     finally:
-        walk.load_method("simcse").Objective.loss = loss
+        small_methods.load_method("simcse").Objective.loss = loss
 
 
 WATCHED = {
@@ -295,7 +301,7 @@ def main(family: str, names: list[str]) -> None:
     pretend()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        write_encoder(folder, walk.SIZE, family, "bert")
+        write_encoder(folder, small_methods.SIZE, family, "bert")
         for name in names:
             work, case = name.split(" ", 1)
             try:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import torch
 
-from tests import walk
-from tests.material import prepared, training
+from tests.support import small_methods
+from tests.support.toy_methods import prepared, training
 from workflow_scripts.models.backbone import load_tokenizer
 from workflow_scripts.models.tokens import NATURAL, Shapes, tokenise
 from workflow_scripts.settings.training import ContinueMlm
@@ -15,7 +15,7 @@ from workflow_scripts.training.objective import Objective
 from workflow_scripts.training.sampler import Sampler
 from workflow_scripts.training.step import ROUNDED
 
-CASES = walk.readings() | {"continue_mlm": {}}
+CASES = small_methods.readings() | {"continue_mlm": {}}
 PADDED = ("simcse_s2sent.code", "simcse_s2sent.code_dct")
 """They read padded states, so their batches are never rounded up."""
 
@@ -26,24 +26,24 @@ def shapes_of(name: str) -> Shapes:
 
 
 @cache
-def _block(folder: Path, name: str) -> walk.Block:
-    return walk.with_members(folder, CASES[name])
+def _block(folder: Path, name: str) -> small_methods.Block:
+    return small_methods.with_members(folder, CASES[name])
 
 
 def objective_of(
     folder: Path,
     name: str,
     shapes: Shapes = NATURAL,
-    device: torch.device = walk.CPU,
-    size: walk.Size = walk.SIZE,
+    device: torch.device = small_methods.CPU,
+    size: small_methods.Size = small_methods.SIZE,
 ) -> Objective:
-    """A case over the encoder of ``walk.bert``, or of another ``size`` in the same folder, in its first state."""
-    start = walk.bert(folder)
+    """A case over the encoder of ``small_methods.bert``, or of another ``size`` in the same folder, in its first state."""
+    start = small_methods.bert(folder)
     if name != "continue_mlm":
         block = _block(folder, name)
-        return prepared(block, start.parent, size, device, walk.ROWS, shapes=shapes).objective
+        return prepared(block, start.parent, size, device, small_methods.ROWS, shapes=shapes).objective
     tokenizer, model = load_tokenizer(start), mlm.load_masked_language_model(start)
-    text = tokenise(tokenizer, walk.TEXTS, size.tokens)
+    text = tokenise(tokenizer, small_methods.TEXTS, size.tokens)
     block = {"mlm_probability": 0.15, "seed": 3, "training": training(size).model_dump()}
     settings = ContinueMlm.parse(block, "continue_mlm")
     return mlm.Objective(

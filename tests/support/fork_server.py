@@ -1,6 +1,6 @@
 """Python's programs as forks of one process to which PyTorch, Snakemake and the packages around them are no news.
 
-``python -m tests.forks SOCKET PROCESS`` is that process, as long as another one lives. ``programs`` starts it, once for
+``python -m tests.support.fork_server SOCKET PROCESS`` is that process, as long as another one lives. ``programs`` starts it, once for
 all processes that share the tests, and gives a folder for the front of PATH. Its ``python`` and ``snakemake`` hand their
 words over to that process, or to Python where it has no use for them. A program finds the project's modules unloaded,
 as in a process of its own.
@@ -26,7 +26,7 @@ from functools import cache
 from pathlib import Path
 from types import ModuleType
 
-from tests.planning import ROOT, prepare
+from tests.support.snakemake_plans import ROOT, prepare
 
 PACKAGES = (
     "torch", "transformers", "sentence_transformers", "pandas", "scipy.stats", "sklearn.cluster", "sklearn.decomposition",
@@ -68,7 +68,7 @@ def programs() -> Path:
     for_jobs = ("PYTHONPATH", "PYTHONSAFEPATH")  # as a study that a test has opened leaves them
     environment = {name: value for name, value in os.environ.items() if name not in for_jobs}
     pytest = os.getppid() if shared else os.getpid()
-    command = [sys.executable, "-m", "tests.forks", place, str(pytest)]
+    command = [sys.executable, "-m", "tests.support.fork_server", place, str(pytest)]
     _wait_for(place, subprocess.Popen(command, cwd=ROOT, env=environment))
     return folder
 

@@ -93,7 +93,7 @@ def planned_code(rule: str, *modules: str) -> tuple[str, dict[str, str]]:
 @cache
 def text_of(rule: str) -> str:
     """A rule as it is written."""
-    files = (Path(__file__).parent.parent / "rules").glob("*.smk")
+    files = (Path(__file__).parents[2] / "rules").glob("*.smk")
     (text,) = (
         found
         for file in files
@@ -104,7 +104,7 @@ def text_of(rule: str) -> str:
 
 def module_of(rule: str) -> str:
     """The module of a rule's function."""
-    files = (Path(__file__).parent.parent / "rules").glob("*.smk")
+    files = (Path(__file__).parents[2] / "rules").glob("*.smk")
     found = (re.search(rf"^{rule} = JobSpec\(\s*\"([\w.]+)\.\w+\"", file.read_text(), re.M) for file in files)
     return next(filter(None, found))[1]
 
@@ -171,19 +171,19 @@ def make_inputs(folder: Path, texts: int = 40, pairs: int = 16) -> Path:
     import numpy as np
     import pyarrow as pa
 
-    from tests import tiny
+    from tests.support import toys
     from workflow_scripts.columns import PAIRS, SENTENCES
     from workflow_scripts.provenance.artefacts import job_record, write_table, writing_model_folder
 
     record = job_record("count_words", settings={}, inputs={}, outputs=[])
     with writing_model_folder(folder / "encoder", record) as place:
-        tiny.write_model(place, "bert")
-    made = tiny.sentences(texts) if texts else []
+        toys.write_model(place, "bert")
+    made = toys.sentences(texts) if texts else []
     columns = [made, np.arange(texts), np.zeros(texts)]
     corpus = pa.table(
         [pa.array(c, f.type) for c, f in zip(columns, SENTENCES, strict=True)], schema=SENTENCES
     )
-    left, right = tiny.sentences(pairs or 1, seed=1)[:pairs], tiny.sentences(pairs or 1, seed=2)[:pairs]
+    left, right = toys.sentences(pairs or 1, seed=1)[:pairs], toys.sentences(pairs or 1, seed=2)[:pairs]
     columns = [[""] * pairs, left, right, np.random.default_rng(0).random(pairs)]
     dev = pa.table([pa.array(c, f.type) for c, f in zip(columns, PAIRS, strict=True)], schema=PAIRS)
     write_table(folder / "corpus/train.parquet", corpus, record)

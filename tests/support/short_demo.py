@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.planning import DEMO, planned_jobs
+from tests.support.snakemake_plans import DEMO, planned_jobs
 
 CONFIGS = (DEMO, "config/smoke.yaml")
 SMOKE = """

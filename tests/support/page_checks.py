@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from tests.browser import dom_of, examine
+from tests.support.chromium import dom_of, examine
 
 
 def check_page(page: Path, folder: Path, width: int, scheme: str) -> dict[str, Any]:

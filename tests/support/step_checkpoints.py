@@ -1,6 +1,6 @@
 """Checkpoints at steps that a test can name, where trainings go by the clock.
 
-``python -m tests.checkpointing INPUTS OUT`` is a small training to be crashed. INPUTS is made by tests.jobs.make_inputs
+``python -m tests.support.step_checkpoints INPUTS OUT`` is a small training to be crashed. INPUTS is made by tests.support.training_jobs.make_inputs
 beforehand, so that the training's own files are the only ones written.
 """
 
@@ -31,7 +31,7 @@ def write_checkpoints_by_steps(patch: Callable[[type, str, Any], None] = setattr
 
 def main() -> None:
     """Train in OUT, going on from what is there."""
-    from tests.jobs import config, run_here
+    from tests.support.training_jobs import config, run_here
 
     inputs, out = (Path(argument).resolve() for argument in sys.argv[1:])
     out.mkdir(parents=True, exist_ok=True)

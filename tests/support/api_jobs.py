@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.jobs import NOWHERE, Started, call_of
+from tests.support.training_jobs import NOWHERE, Started, call_of
 from workflow_scripts.columns import SENTENCES
 from workflow_scripts.provenance.artefacts import job_record, write_table
 from workflow_scripts.provenance.closure import ROOT

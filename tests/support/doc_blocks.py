@@ -1,6 +1,6 @@
 """Doing what the documentation says: its fenced blocks, in their order, in a folder where the demo has run.
 
-``python -m tests.docs --write`` writes the tables of pages that are generated, between ``<!-- table: NAME -->`` and
+``python -m tests.support.doc_blocks --write`` writes the tables of pages that are generated, between ``<!-- table: NAME -->`` and
 ``<!-- end -->``; without ``--write`` it lists the pages whose tables are out of date.
 
 A block's info string says what it is: ``python title=PATH`` (any language) is a file to write, ``yaml append=PATH`` text to
@@ -22,9 +22,9 @@ from typing import Any, Literal, NamedTuple
 import pandas as pd
 import yaml
 
-from tests import ledger
-from tests.forks import programs
-from tests.planning import ROOT
+from tests.support import printed_numbers
+from tests.support.fork_server import programs
+from tests.support.snakemake_plans import ROOT
 from workflow_scripts.evaluation.significance import detectable_difference, half_width
 from workflow_scripts.settings.grids import PAPERS
 from workflow_scripts.verbs.printing import markdown_table
@@ -286,7 +286,7 @@ def printed_table() -> str:
         for cell in csv.DictReader(file.read_text("utf-8").splitlines())
         if cell["mean"]
     }
-    targets = {paper: [cell.target for cell in ledger.cells(paper)] for paper in PAPERS}
+    targets = {paper: [cell.target for cell in printed_numbers.cells(paper)] for paper in PAPERS}
     rows = [
         {
             "paper": PAPERS[paper],

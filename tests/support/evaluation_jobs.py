@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from tests.jobs import NOWHERE, begin_here, call_of
+from tests.support.training_jobs import NOWHERE, begin_here, call_of
 from workflow_scripts.columns import SCORES
 from workflow_scripts.provenance.artefacts import job_record, read_table, write_table
 from workflow_scripts.provenance.cache import Cache

@@ -27,7 +27,7 @@ from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.grids import GridBlock, Run
 from workflow_scripts.settings.study import Configuration, read_run
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 TREE = (
     "Snakefile",
     "rules",
@@ -61,7 +61,7 @@ _LOADED = (
 
 def snakemake(folder: Path, *arguments: str) -> tuple[int, str]:
     """Run ``snakemake`` in ``folder``; returns its exit code and all it printed. Its jobs are forks, too."""
-    from tests.forks import programs
+    from tests.support.fork_server import programs
 
     prepare()
     path = os.environ["PATH"]
@@ -181,7 +181,7 @@ def holding(file: Path, text: str | None) -> Iterator[None]:
 
 def run(folder: Path, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run Python in ``folder``; what it starts are forks, as it is itself."""
-    from tests.forks import programs
+    from tests.support.fork_server import programs
 
     return subprocess.run(
         [programs() / "python", *command],

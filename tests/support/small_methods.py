@@ -19,9 +19,9 @@ import torch
 import yaml
 from pydantic import TypeAdapter
 
-from tests import material
-from tests.material import Size
-from tests.steps import step_of, views_of
+from tests.support import toy_methods
+from tests.support.steps_by_hand import step_of, views_of
+from tests.support.toy_methods import Size
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.reduction import deviation
 from workflow_scripts.methods import load_method
@@ -58,7 +58,7 @@ Keys = tuple[str | int, ...]
 CPU = torch.device("cpu")
 SIZE = Size(layers=2, width=32, heads=4, feed_forward=64, vocabulary=400, batch=8, tokens=14, spread=0.15)
 ROWS = 24
-TEXTS = material.sentences(ROWS, SIZE)
+TEXTS = toy_methods.sentences(ROWS, SIZE)
 RATE = 0.01
 FITTING = {"blocks": 2, "reduction": 4, "cross_every": 1}
 """What encoders of two layers and width 32 take where the papers' sizes do not fit."""
@@ -85,7 +85,7 @@ class Effect(NamedTuple):
 
 def blocks() -> dict[str, Block]:
     """The blocks of config/methods.yaml by name, made to fit a tiny encoder."""
-    return {name: _fitted(block) for name, block in material.blocks().items()}
+    return {name: _fitted(block) for name, block in toy_methods.blocks().items()}
 
 
 def _fitted(block: Any) -> Any:
@@ -104,7 +104,7 @@ def readings() -> dict[str, Block]:
     read = yaml.safe_load(Path(ROOT, "config/methods.yaml").read_text("utf-8"))["methods"]
     found, known = {}, []
     for name, block in blocks().items():
-        if not material.is_trained(block):
+        if not toy_methods.is_trained(block):
             continue
         found[name] = block
         for reading, change in read[name].get("readings", {}).items():
@@ -136,7 +136,7 @@ def bert(folder: Path) -> Path:
     """
     for kind in ("llama", "bert"):
         if not (folder / kind).exists():
-            material.write_encoder(folder, SIZE, kind)
+            toy_methods.write_encoder(folder, SIZE, kind)
     return folder / "bert"
 
 
@@ -145,14 +145,14 @@ def bert(folder: Path) -> Path:
 
 def made(
     folder: Path, block: Block, sampler: Sampler | None = None, shapes: Shapes = NATURAL
-) -> material.Trained:
+) -> toy_methods.Trained:
     """A method of the configuration over its tiny encoder."""
-    return material.prepared(block, bert(folder).parent, SIZE, CPU, ROWS, sampler, shapes=shapes)
+    return toy_methods.prepared(block, bert(folder).parent, SIZE, CPU, ROWS, sampler, shapes=shapes)
 
 
 def effect(folder: Path, block: Block) -> Effect:
     """Losses before and after a step of plain gradient descent, and vectors of the encoder then."""
-    if not material.is_trained(block):
+    if not toy_methods.is_trained(block):
         encoder = untrained(folder, block)
         vectors = encoder.encode(TEXTS[:6], SIZE.tokens)
         return Effect((), vectors.tobytes(), frozenset())
@@ -192,7 +192,7 @@ def untrained(folder: Path, block: Block) -> Any:
     readout = Pooling(kind="pooling", pooler="avg", layers=None)
     runs = [
         SentenceEncoder(
-            material.backbone(bert(folder), number),
+            toy_methods.backbone(bert(folder), number),
             load_tokenizer(bert(folder)),
             readout,
             head=False,
@@ -248,7 +248,9 @@ def others(annotation: Any, value: Any) -> Iterator[Any]:
     elif annotation is str:
         yield f"The {value}"
     elif annotation is not type(None):
-        raise AssertionError(f"no other value of {annotation} is known; teach tests/walk.py one")
+        raise AssertionError(
+            f"no other value of {annotation} is known; teach tests/support/small_methods.py one"
+        )
 
 
 def _other_tuples(item: Any, value: Any) -> Iterator[list[Any]]:

@@ -28,7 +28,7 @@ _FRAME = """<!doctype html><meta name="color-scheme" content="light dark">
 <script>addEventListener("message", (found) => document.body.append(Object.assign(document.createElement("pre"),
 {{ id: "findings", textContent: found.data }})));</script>
 """  # a window cannot be as narrow as a telephone
-FIND = (Path(__file__).parent / "browser.js").read_text("utf-8")
+FIND = (Path(__file__).parent / "chromium.js").read_text("utf-8")
 
 
 def dom_of(page: Path, folder: Path, *arguments: str) -> tuple[str, list[str]]:
@@ -46,7 +46,7 @@ def dom_of(page: Path, folder: Path, *arguments: str) -> tuple[str, list[str]]:
 
 
 def examine(page: Path, folder: Path, width: int, scheme: str) -> dict[str, Any]:
-    """Findings of ``browser.js`` in a page of this width and colour scheme."""
+    """Findings of ``chromium.js`` in a page of this width and colour scheme."""
     text = page.read_text("utf-8")
     digest = b64encode(hashlib.sha256(FIND.encode()).digest()).decode()
     policy = text.replace("script-src ", f"script-src 'sha256-{digest}' ", 1)
