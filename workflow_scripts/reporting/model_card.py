@@ -17,11 +17,12 @@ from workflow_scripts.provenance.artefacts import check_model_folder, read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.citations import bibtex, papers_of
 from workflow_scripts.reporting.records import kept, steps
+from workflow_scripts.settings.suites import SUITES
 
 CARD = "README.md"
 _TASK = "sentence-similarity"
 _KNOWN_LICENCES = {"apache-2.0", "mit", "llama2"}
-_SCORE = ["suite", "task", "aggregation", "metric"]
+_SCORE = ["kind", "suite", "task", "aggregation", "metric"]
 
 
 def write_model_card(job: Job) -> None:
@@ -32,7 +33,10 @@ def write_model_card(job: Job) -> None:
     settings, folder = job.settings, job.input("model").parent
     record, histories = check_model_folder(folder), job.inputs("history")
     run, seed = record.wildcards["run"], int(record.wildcards["seed"])
-    tables = [read_table(path, SCORES).to_pandas() for path in job.inputs("scores")]
+    tables = [  # in scores/<kind>/<suite>/<run>
+        read_table(path, SCORES).to_pandas().assign(kind=path.parents[2].name)
+        for path in job.inputs("scores")
+    ]
     scores = over_seeds(pd.concat(tables), seed) if tables else []
     trained = read_table(histories[0], HISTORY) if histories else None
     modules = json.loads((folder / "modules.json").read_text("utf-8"))
@@ -68,8 +72,8 @@ def metadata(settings: Mapping[str, Any], run: str, scores: Sequence[Mapping[str
     other = re.sub(r"[^a-z0-9.]+", "-", "-and-".join(licences).lower())
     results = {
         (row["task"], row["metric"], row["aggregation"]): EvalResult(
-            task_type=_TASK,
-            task_name="Sentence similarity",
+            task_type=SUITES[row["kind"]].hub_task,
+            task_name=SUITES[row["kind"]].hub_task.replace("-", " ").capitalize(),
             dataset_type=row["task"],
             dataset_name=row["task"],
             metric_type=f"{row['metric']}_{row['aggregation']}".strip("_"),

@@ -68,6 +68,8 @@ class Suite(Settings):
     """CPU threads that an evaluation of this kind uses, besides the encoder's."""
     gpu: ClassVar[Literal["never", "here", "always"]] = "always"
     """Where its jobs request a GPU by default: nowhere, on a machine without a queue, or also in a queue."""
+    hub_task: ClassVar[str] = "feature-extraction"
+    """Type of its tasks in the results of a model card."""
     scores: ClassVar[Cells] = cells(["*"], ["*"])
     """Content of the files of scores for each of its ``datasets``; by default unspecified."""
 
@@ -173,6 +175,7 @@ class Sts(SuiteConfig):
 
     gpu: ClassVar[Literal["never", "here", "always"]] = "here"  # waiting in a queue takes longer than the job
     form: ClassVar[str] = "pairs"
+    hub_task: ClassVar[str] = "semantic-similarity"
     scores: ClassVar[Cells] = cells(("all", "wmean", "mean", "subset:*"), ("spearman", "pearson"))
 
     datasets: list[Pairs] = Field(default=[], description="Datasets of the form pairs; each is a task.")
@@ -235,6 +238,7 @@ class Sts(SuiteConfig):
 class Clustering(SuiteConfig):
     """A suite of clustering tasks."""
 
+    hub_task: ClassVar[str] = "clustering"
     scores: ClassVar[Cells] = cells(("mean", "sd"), ("accuracy", "nmi", "v_measure"))
 
     seeds: int = Field(ge=2, description="Runs of k-means, with seeds 0, 1, ...")
@@ -250,6 +254,7 @@ class Clustering(SuiteConfig):
 class Transfer(SuiteConfig):
     """A suite of transfer tasks."""
 
+    hub_task: ClassVar[str] = "text-classification"
     scores: ClassVar[Cells] = cells([""], ("accuracy", "dev_accuracy"))
     threads: ClassVar[int] = 8  # classifiers are fitted in parallel
     of_positive: ClassVar[Cells] = cells([""], ["f1"])
@@ -318,6 +323,7 @@ class InvertedIndex(Settings):
 class Search(SuiteConfig):
     """A suite of search tasks; label 1 of a dataset marks a duplicate."""
 
+    hub_task: ClassVar[str] = "information-retrieval"
     scores: ClassVar[Cells] = cells([""], ("mrr@10", "recall@1", "recall@10"))
 
     max_pairs: int | None = Field(ge=1, description="Use the first N pairs; null: all.")

@@ -27,7 +27,7 @@ TEXT = {
     "language": "en",
 }
 SCORES = [
-    {"suite": suite, "task": task, "aggregation": over, "metric": metric, "value": 0.123456}
+    {"kind": "sts", "suite": suite, "task": task, "aggregation": over, "metric": metric, "value": 0.123456}
     for suite, task, over, metric in [
         ("sts", "sts12", "all", "spearman"),
         ("sts", "sts12", "wmean", "spearman"),
@@ -35,6 +35,7 @@ SCORES = [
         ("second", "sts12", "all", "spearman"),
     ]
 ]
+MRPC = {"kind": "transfer", "suite": "t", "task": "mrpc", "aggregation": "", "metric": "f1", "value": 0.8}
 
 
 def front_matter(tmp_path, encoders=(ENCODER,), data=(TEXT,), scores=SCORES):
@@ -70,6 +71,15 @@ def test_each_score_stands_once(tmp_path):
     ]
     name, results = model_index_to_eval_results(metadata_load(front_matter(tmp_path))["model-index"])
     assert name == "simcse.minilm.wiki" and len(results) == 3
+
+
+def test_a_score_has_the_task_of_its_suite(tmp_path):
+    card = ModelCard.load(front_matter(tmp_path, scores=[SCORES[0], MRPC]))
+    tasks = {one.dataset_name: (one.task_type, one.task_name) for one in card.data.eval_results}
+    assert tasks == {
+        "sts12": ("semantic-similarity", "Semantic similarity"),
+        "mrpc": ("text-classification", "Text classification"),
+    }
 
 
 @pytest.mark.parametrize(
