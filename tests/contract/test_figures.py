@@ -17,7 +17,8 @@ from workflow_scripts.settings.wording import classes_in
 @pytest.mark.parametrize("figure", all_figures().values(), ids=all_figures())
 def test_a_figure_has_texts_for_all_readers(figure):
     fields = dict.fromkeys(figure.settings.model_fields, "...") | {"title": "..."}
-    assert figure.title.format_map(fields) and figure.description.format_map(fields)
+    assert figure.title.format_map(fields)
+    assert figure.description.format_map(fields)
     assert figure.caption.format(experiment="lab", figure="one").strip()
     assert figure.draw.__doc__
 

@@ -32,4 +32,5 @@ def test_a_reader_reads_what_its_settings_say(tmp_path, name):
         (tmp_path / role).write_text(content)
     module = importlib.import_module(f"workflow_scripts.data.readers.{takes.module}")
     found = getattr(module, name)({role: tmp_path / role for role in contents}, settings)
-    assert len(found.table) and found.table.schema in [FORMS[form] for form in settings.returns]
+    assert len(found.table)
+    assert found.table.schema in [FORMS[form] for form in settings.returns]

@@ -21,10 +21,13 @@ def test_help_says_what_a_verb_is_with_an_example_that_it_takes(verb, capsys):
     with pytest.raises(SystemExit) as stop:
         ask([verb, "--help"])
     shown = capsys.readouterr().out
-    assert stop.value.code == 0 and shown.startswith(f"usage: python -m workflow_scripts {verb} ")
-    assert f"\n  python -m workflow_scripts {verb}" in shown and "--json" in shown
+    assert stop.value.code == 0
+    assert shown.startswith(f"usage: python -m workflow_scripts {verb} ")
+    assert f"\n  python -m workflow_scripts {verb}" in shown
+    assert "--json" in shown
     documented = import_module(f"workflow_scripts.verbs.{verb}").__doc__
-    assert documented and len(documented.splitlines()[0]) < 121
+    assert documented
+    assert len(documented.splitlines()[0]) < 121
 
 
 def test_a_reader_that_has_read_enough_is_no_traceback():
@@ -44,7 +47,8 @@ def test_a_reader_that_has_read_enough_is_no_traceback():
 
 def test_without_a_verb_all_are_listed():
     code, shown = printed()
-    assert code == 0 and all(f"\n  {name} " in shown and summary in shown for name, summary in VERBS.items())
+    assert code == 0
+    assert all(f"\n  {name} " in shown and summary in shown for name, summary in VERBS.items())
     assert printed("--help") == (0, shown)
 
 
@@ -66,7 +70,9 @@ def test_without_a_verb_all_are_listed():
 )
 def test_a_wrong_call_is_a_line_and_code_2(tmp_path, words, said):
     asked = run(tmp_path, "-m", "workflow_scripts", *words, PYTHONPATH=str(ROOT))
-    assert asked.returncode == 2 and said in asked.stderr and "Traceback" not in asked.stderr
+    assert asked.returncode == 2
+    assert said in asked.stderr
+    assert "Traceback" not in asked.stderr
 
 
 ROWS = [{"name": "a, with a long tail", "n": 1234, "share": 0.123456}, {"name": "b", "n": 5, "share": None}]

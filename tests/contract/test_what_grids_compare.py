@@ -70,9 +70,11 @@ def test_a_pooler_and_its_baseline_weigh_hard_negatives_alike(paper, table):
         if run.method != "supervised_layerattpooler" or ".eq8" not in name:
             continue
         ours, theirs = (paper.settings(runs[one])["method"] for one in (name, expanded[name].baseline))
-        assert ours["hard_negatives"] and theirs["hard_negatives"]
+        assert ours["hard_negatives"]
+        assert theirs["hard_negatives"]
         assert ours["hard_negative_weight"] == theirs["hard_negative_weight"], name
-        assert theirs["module"] == "supervised_simcse" and theirs["readout"]["kind"] == "pooling"
+        assert theirs["module"] == "supervised_simcse"
+        assert theirs["readout"]["kind"] == "pooling"
         pairs.add((run.encoder, ours["hard_negative_weight"]))
     encoders = ("bert_base", "roberta_base", "roberta_large")
     assert pairs == {(encoder, weight) for encoder in encoders for weight in (0.0, 1.0)}

@@ -1086,7 +1086,8 @@ def test_all_mistakes_are_found_at_once():
     names = ("a key of many runs", "a metric that no suite writes", "SimCSE without a corpus")
     changes, messages = zip(*map(MISTAKES.get, (*names, "a list of tokens that is not there")), strict=True)
     found = findings(both(*changes))
-    assert len(found) == 4 and all(any(message in line for line in found) for message in messages)
+    assert len(found) == 4
+    assert all(any(message in line for line in found) for message in messages)
 
 
 # Only what is asked for is required: keys, engines, data of the jobs that are to run.
@@ -1125,7 +1126,8 @@ def test_what_a_job_needs_is_asked_for_by_that_job_alone(bare, jobs, message):
     bare.setenv("PATH", "/nowhere")
     bare.setattr("workflow_scripts.graph.source_plans.answers", lambda: True)
     found = needs(*jobs)
-    assert len(found) == bool(message) and all(line.startswith(message) for line in found)
+    assert len(found) == bool(message)
+    assert all(line.startswith(message) for line in found)
 
 
 def test_kept_answers_need_no_key_and_a_missing_file_is_named(bare, tmp_path):
@@ -1251,7 +1253,9 @@ def test_snakemake_stops_before_the_graph_and_names_the_file(tree, written, mess
     file, text, *arguments = written
     with holding(tree / file, text):
         code, printed = plan(tree, *arguments)
-    assert code == 1 and "Building DAG" not in printed and "Traceback" not in printed
+    assert code == 1
+    assert "Building DAG" not in printed
+    assert "Traceback" not in printed
     assert [message for message in messages if message not in printed] == []
 
 
@@ -1279,14 +1283,15 @@ ARGUMENTS = {
 @pytest.mark.parametrize(("target", "message"), ARGUMENTS.items())
 def test_an_unknown_target_is_refused_though_such_a_file_may_be_there(tree, target, message):
     code, printed = plan(tree, "--", target)
-    assert code == 1 and message in printed
+    assert code == 1
+    assert message in printed
 
 
 def test_a_target_of_the_demo_without_its_configuration_is_told_that_none_is_given(tree):
     code, printed = snakemake(tree, "-n", "--", "results/demo/tables/demo.parquet")
-    assert (
-        code == 1 and "demo.parquet: no rule makes it. " in printed and "No --configfile is given." in printed
-    )
+    assert code == 1
+    assert "demo.parquet: no rule makes it. " in printed
+    assert "No --configfile is given." in printed
 
 
 def test_words_on_the_command_line_are_what_they_are_in_a_file_and_braces_no_wildcards(tree):
@@ -1295,8 +1300,8 @@ def test_words_on_the_command_line_are_what_they_are_in_a_file_and_braces_no_wil
     code, printed = plan(tree, "--config", *numbers, *words, "--", "./results/demo/report.html")
     assert code == 0, printed
     code, printed = plan(tree, "--config", "training={max_steps: seven}")
+    assert code == 1
     assert (
-        code == 1
-        and "ConfigError: --config: training.max_steps: must be a whole number; found 'seven' (Number of optimiser steps; null if"
+        "ConfigError: --config: training.max_steps: must be a whole number; found 'seven' (Number of optimiser steps; null if"
         in printed
     )

@@ -35,11 +35,14 @@ def test_every_question_is_answered_from_the_artefacts_alone(bare, monkeypatch):
         ["show", table], ["lock"],
     ):  # fmt: skip
         code, found = data(*question)
-        assert code == 0 and found, (question, found)
+        assert code == 0, (question, found)
+        assert found, question
         assert found.get("good", True), question
     for question in ("stale", "rebuild"):  # which ask Snakemake
         code, found = audit(bare, question, *[table] * (question == "rebuild"), "--configfile", *CONFIGS)
-        assert code == 0 and found and found.get("good", True), found
+        assert code == 0, found
+        assert found, question
+        assert found.get("good", True), found
 
 
 def test_stale_agrees_with_what_snakemake_would_run(smoke_copy):
@@ -86,7 +89,8 @@ def test_after_a_run_with_a_failed_job_a_key_in_the_environment_is_nowhere_and_o
         bare, "-m", "snakemake", "--cores", "1", "--printshellcmds", "--configfile", *CONFIGS, "config/broken.yaml",
         "--", *sets, LLM_API_KEY=CANARY,
     )  # fmt: skip
-    assert failed.returncode == 1 and CANARY not in failed.stdout + failed.stderr
+    assert failed.returncode == 1
+    assert CANARY not in failed.stdout + failed.stderr
     *_, sentence, log = failed.stderr.splitlines()
     assert sentence.startswith("DataError: datasets.lee: rows 1225; its contract says 1226")
     assert log == "    log: logs/demo/read_dataset/lee.log"
@@ -95,4 +99,5 @@ def test_after_a_run_with_a_failed_job_a_key_in_the_environment_is_nowhere_and_o
         path for top in ("results", "logs", "benchmarks", ".snakemake") for path in (bare / top).rglob("*")
     ]
     files = [path for path in written if path.is_file() and path.suffix != ".safetensors"]
-    assert len(files) > 100 and [path for path in files if CANARY in text_of(path)] == []
+    assert len(files) > 100
+    assert [path for path in files if CANARY in text_of(path)] == []

@@ -1,6 +1,5 @@
 """A study of which a corpus and an encoder cannot be had: its table is made with their rows as gaps."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -86,7 +85,7 @@ GRID = {
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder in which the whole study has run without the sources that are optional."""
     folder = copy_tree(tmp_path_factory.mktemp("gaps"))
     data, texts = folder / "data", toys.sentences(60)
@@ -101,7 +100,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     (folder / "config/experiments/toy.yaml").write_text(yaml.safe_dump(GRID))
     code, printed = snakemake(folder, "--cores", "2", "--quiet", "rules", "--configfile", STUDY)
     assert code == 0, printed[-3000:]
-    yield folder
+    return folder
 
 
 def test_the_table_has_the_runs_that_could_be_made_and_gaps_with_reasons(finished):
@@ -113,7 +112,8 @@ def test_the_table_has_the_runs_that_could_be_made_and_gaps_with_reasons(finishe
     labels = {f"gap: {reason}" for reason in (NO_CORPUS, NO_ENCODER)}
     assert {*map(str, record_of(finished / f"{TABLES}/toy.parquet").labels)} == labels
     page = (finished / "results/toy/report.html").read_text()
-    assert NO_CORPUS in page and NO_ENCODER in page
+    assert NO_CORPUS in page
+    assert NO_ENCODER in page
     assert not (finished / "results/toy/corpora/lost").exists()
     assert planned_jobs(finished, configfile=STUDY) == {}
 
@@ -139,5 +139,6 @@ def test_a_run_that_fails_for_another_reason_still_stops_its_table(finished, tmp
         )
     finally:
         (finished / "data/lost.txt").unlink()
-    assert code == 1 and "datasets.lost" in printed
+    assert code == 1
+    assert "datasets.lost" in printed
     assert not (finished / "results/other/tables/toy.parquet").exists()

@@ -97,7 +97,9 @@ def made_smaller(tree):
 def test_the_headline_study_is_planned_without_a_network(tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     jobs = planned_jobs(copy_tree(tmp_path), configfile=STUDY)
-    assert jobs["train_encoder"] == 39 and jobs["evaluate_suite"] == 18 and jobs["make_table"] == 7
+    assert jobs["train_encoder"] == 39
+    assert jobs["evaluate_suite"] == 18
+    assert jobs["make_table"] == 7
 
 
 @pytest.mark.slow
@@ -120,10 +122,12 @@ def check_results(results):
         ("simcse.bert_base.wiki1m", "gain")
     }  # the baseline
     labels = " ".join(label for row in tables["headline_systems"] for label in row["labels"])
-    assert "without round trips" in labels and "stand in for exemplars" in labels
+    assert "without round trips" in labels
+    assert "stand in for exemplars" in labels
     claims = pq.read_table(results / "claims.parquet").to_pylist()
     held = {(claim["paper"], claim["claim"]) for claim in claims if claim["verdict"] != NOT_RUN}
-    assert len(held) == 12 and {paper for paper, _ in held} == {
+    assert len(held) == 12
+    assert {paper for paper, _ in held} == {
         "s2sent",
         "layerattpooler",
         "three_r",

@@ -23,7 +23,8 @@ from tests.support.snakemake_plans import planned_by_experiment as planned_jobs
 def replaced(file: Path, pattern: str, text: str) -> AbstractContextManager[None]:
     """A file with one part of it replaced, as long as it lasts."""
     after, count = re.subn(pattern, text, file.read_text(), count=1, flags=re.DOTALL)
-    assert count == 1 and after != file.read_text()
+    assert count == 1
+    assert after != file.read_text()
     return holding(file, after)
 
 

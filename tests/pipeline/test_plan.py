@@ -49,7 +49,8 @@ def test_scored_pairs_are_encoded_on_a_gpu_of_this_machine(tmp_path, config, sch
     )
     said = run_alone(tmp_path, "-m", "workflow_scripts", *words, **place)
     gpus = {row["rule"]: row["gpus_each"] for row in jobs_by_rule(said.stdout)}
-    assert gpus["train_encoder"] == 1 and gpus["evaluate_sts"] == asks
+    assert gpus["train_encoder"] == 1
+    assert gpus["evaluate_sts"] == asks
 
 
 def test_a_target_of_another_study_is_refused_with_the_study_that_was_asked(tmp_path, monkeypatch):
@@ -57,12 +58,14 @@ def test_a_target_of_another_study_is_refused_with_the_study_that_was_asked(tmp_
     monkeypatch.chdir(tmp_path)
     note_call("demo", [ROOT / DEMO], {})
     (refused,) = (line for line in preflight(tmp_path, "simcse").stdout.splitlines() if "no rule" in line)
-    assert " The study is the one of --configfile " in refused and refused.endswith("config/demo.yaml.")
+    assert " The study is the one of --configfile " in refused
+    assert refused.endswith("config/demo.yaml.")
 
 
 def test_a_paper_is_a_target_of_its_tables_and_figures(tmp_path):
     alone = {row["rule"]: row["jobs"] for row in rules_of(tmp_path, "extraction")}
-    assert alone["tabulate_extraction"] == 1 and "make_table" not in alone
+    assert alone["tabulate_extraction"] == 1
+    assert "make_table" not in alone
 
 
 @pytest.mark.parametrize(
@@ -84,7 +87,9 @@ def test_a_paper_is_a_target_of_its_tables_and_figures(tmp_path):
 )
 def test_a_file_that_is_not_there_is_one_line(tmp_path, arguments, found):
     said = preflight(tmp_path, *arguments)
-    assert said.returncode == 1 and found in said.stdout and not said.stderr, said
+    assert said.returncode == 1, said
+    assert found in said.stdout
+    assert not said.stderr
     assert len(said.stdout.splitlines()) == 3
 
 
@@ -98,7 +103,9 @@ def test_code_that_is_noted_while_the_graph_grows_is_found(tmp_path):
     ]
     targets = [f"results/demo/scores/sts/lee/{run}.parquet" for run in runs]
     planned = planned_jobs(folder, "--", *targets)
-    assert planned["build_frozen"] == 2 and planned["train_encoder"] == 1 and planned["evaluate_sts"] == 3
+    assert planned["build_frozen"] == 2
+    assert planned["train_encoder"] == 1
+    assert planned["evaluate_sts"] == 3
 
 
 def test_what_a_command_line_gives_is_planned_too():
@@ -114,4 +121,5 @@ def test_what_a_command_line_gives_is_planned_too():
     asked = run(ROOT, "-c", planning)
     assert asked.returncode == 0, asked.stderr
     output, norm = asked.stdout.split()[-2:]
-    assert output.startswith("results/mine/") and norm == "7"
+    assert output.startswith("results/mine/")
+    assert norm == "7"

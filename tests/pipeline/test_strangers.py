@@ -86,7 +86,10 @@ def test_code_that_a_model_folder_brings_along_is_not_run(with_code, mark):
         try:
             load(with_code)
         except DataError as error:
-            assert str(with_code) in str(error)
+            refusal = str(error)
+        else:
+            continue
+        assert str(with_code) in refusal
     assert not mark.exists()
     assert not {"evil", "modeling_evil"} & sys.modules.keys()
 
@@ -109,12 +112,15 @@ def test_no_value_of_a_job_is_read_by_its_shell(tmp_path):
         "data.datasets.read_dataset", settings="{}", workplace=Workplace.model_validate(NOWHERE)
     ).shell
     line, *call, end = text.splitlines()
-    assert line.endswith("<<'END'") and end == "END" and re.findall(r"\{([^}]*)\}", line) == ["log:q"]
+    assert line.endswith("<<'END'")
+    assert end == "END"
+    assert re.findall(r"\{([^}]*)\}", line) == ["log:q"]
     nasty = {"a": "$(touch broken) `touch broken` 'END' \\ \" \n END\nEND\n {settings}"}
     given = {"settings": json.dumps(nasty), "packages": "{}", "outside": "datasets.a", "files": "{}"}
     filled = "\n".join(call).format(params=SimpleNamespace(**given))
     said = subprocess.check_output(["bash", "-c", f"cat <<'END'\n{filled}\nEND\n"], cwd=tmp_path, text=True)
-    assert json.loads(said)["settings"] == nasty and list(tmp_path.iterdir()) == []
+    assert json.loads(said)["settings"] == nasty
+    assert list(tmp_path.iterdir()) == []
 
 
 ATTACKS = [

@@ -25,4 +25,5 @@ def test_an_encoder_learns_from_lines_of_text_in_chunks_of_a_batch(tmp_path):
         "development.dataset: my_dev selects checkpoints, but has at most 4 pairs" in printed
     )  # one is the heading
     assert [row["note"] for row in cells] == [None, "its checkpoint was chosen by 3 pairs"]
-    assert [row["seeds"] for row in cells] == [1, 2] and cells[0]["mean"] != cells[1]["mean"]
+    assert [row["seeds"] for row in cells] == [1, 2]
+    assert cells[0]["mean"] != cells[1]["mean"]

@@ -76,7 +76,8 @@ def test_what_is_made_again_with_equal_contents_changes_nothing_behind_it(smoke_
     assert changed == {COUNTS.as_posix()}
     assert identity(smoke_copy / COUNTS) == was
     made = read_record(smoke_copy / COUNTS)
-    assert made is not None and made.origin.commit is not None
+    assert made is not None
+    assert made.origin.commit is not None
     (log,) = (smoke_copy / "logs/demo/train_encoder").rglob("*simcse_3r*/seed1.log")
     assert "restored from results/.cache/" in log.read_text()
     assert plan(smoke_copy) == {}
@@ -96,7 +97,8 @@ def test_results_that_were_copied_with_their_cache_are_computed_nowhere(bare):
     assert len(plan(bare)) > 10
     whole(bare, *ONE_OF_EACH_KIND)
     logs = [*(bare / "logs").rglob("*.log")]
-    assert len(logs) > 5 and [log for log in logs if "restored from" not in log.read_text()] == []
+    assert len(logs) > 5
+    assert [log for log in logs if "restored from" not in log.read_text()] == []
     assert artefacts(bare) == before
 
 
@@ -117,6 +119,7 @@ def test_a_wave_that_is_killed_at_random_moments_and_taken_up_ends_in_the_same_b
         started.wait()
         run(bare, "-m", "snakemake", "--unlock", "--configfile", *CONFIGS)
     whole(bare)
-    assert identities(bare) == before and plan(bare) == {}
+    assert identities(bare) == before
+    assert plan(bare) == {}
     verified = run(bare, "-m", "workflow_scripts", "verify")
     assert verified.returncode == 0, verified.stdout

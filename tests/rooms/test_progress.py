@@ -22,7 +22,8 @@ def shown(monkeypatch, capsys, steps, *, seconds_each=0.3, **options):
 
 def test_a_log_of_fifteen_thousand_steps_has_a_line_a_minute(monkeypatch, capsys):
     lines = shown(monkeypatch, capsys, 15_625).splitlines()
-    assert len(lines) == 79 and all(len(line) < 100 and "\r" not in line for line in lines)
+    assert len(lines) == 79
+    assert all(len(line) < 100 and "\r" not in line for line in lines)
     assert lines[1] == "train: 201 of 15,625 steps, 60 s, loss 0.0050"
     assert lines[-1] == "train: 15,625 of 15,625 steps, 4687 s, loss 0.0001"
 

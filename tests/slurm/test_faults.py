@@ -72,7 +72,8 @@ def test_a_job_that_was_cancelled_is_tried_again(node: Node, start, tmp_path):
     (running,) = jobs_of(node, "rule_cancelled")
     subprocess.run(["scancel", str(running.number)], check=True)
     code, printed = driver.ended()
-    assert code == 0 and "CANCELLED" in printed, printed
+    assert code == 0, printed
+    assert "CANCELLED" in printed
     assert [job.state for job in jobs_of(node, "rule_cancelled")] == ["CANCELLED", "COMPLETED"]
     assert (folder / "cancelled.txt").read_text() == "done"
 
@@ -88,7 +89,8 @@ def faulty(node: Node, start, tmp_path_factory) -> tuple[Path, int, str]:
 def test_a_job_out_of_time_is_tried_again(faulty, node):
     folder, _code, printed = faulty
     assert [job.state for job in jobs_of(node, "rule_slow")] == ["TIMEOUT", "COMPLETED"]
-    assert (folder / "slow.txt").read_text() == "done" and "TIMEOUT" in printed
+    assert (folder / "slow.txt").read_text() == "done"
+    assert "TIMEOUT" in printed
 
 
 def test_a_job_out_of_memory_says_so_and_stops_no_other(faulty, node, start):
@@ -96,7 +98,8 @@ def test_a_job_out_of_memory_says_so_and_stops_no_other(faulty, node, start):
     folder, code, printed = faulty
     assert code == 1
     tries = jobs_of(node, "rule_large")
-    assert len(tries) == 2 and {job.state for job in tries} <= {"FAILED", "OUT_OF_MEMORY"}
+    assert len(tries) == 2
+    assert {job.state for job in tries} <= {"FAILED", "OUT_OF_MEMORY"}
     assert not (folder / "large.txt").exists()
     logs = "".join(log.read_text() for log in (folder / "logs/slurm/rule_large").rglob("*.log"))
     assert "exceeded memory limit" in logs
@@ -114,7 +117,8 @@ def test_jobs_of_a_killed_driver_go_on_and_are_used_by_the_next_run(node, start,
     killed.process.send_signal(signal.SIGKILL)
     killed.process.wait()
     code, printed = start(folder).ended()
-    assert code == 1 and "LockException" in printed, printed
+    assert code == 1, printed
+    assert "LockException" in printed
     assert start(folder, "--unlock").ended()[0] == 0
     (folder / "hold").unlink()
     wait_for(lambda: jobs_of(node, "rule_kept")[0].state == "COMPLETED", WAIT, "the job to end")

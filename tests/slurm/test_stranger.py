@@ -45,16 +45,19 @@ def test_a_score_of_the_demo_is_made_through_the_queue(stranger, node):
         "--offline",
     )
     ready = stranger.run(*asked, HF_ENDPOINT=NOBODY)
-    assert ready.returncode == 0 and "to start at" in ready.stdout, ready
+    assert ready.returncode == 0, ready
+    assert "to start at" in ready.stdout
     made = stranger.run(
         "snakemake", "--profile", "slurm", "--configfile", DEMO, "--", SCORE, HF_ENDPOINT=NOBODY
     )
     assert made.returncode == 0, made.stderr[-3000:]
     assert (stranger.clone / SCORE).owner() == stranger.name
     jobs = node.jobs(stranger.name)
-    assert jobs and {job.state for job in jobs} == {"COMPLETED"}
+    assert jobs
+    assert {job.state for job in jobs} == {"COMPLETED"}
     explained = stranger.run("python", "-m", "workflow_scripts", "explain", SCORE)
-    assert explained.returncode == 0 and "build_frozen" in explained.stdout
+    assert explained.returncode == 0
+    assert "build_frozen" in explained.stdout
 
 
 def test_jobs_reach_the_controller_and_nothing_else(stranger, node):

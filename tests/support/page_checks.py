@@ -11,7 +11,8 @@ from tests.support.chromium import dom_of, examine
 def check_page(page: Path, folder: Path, width: int, scheme: str) -> dict[str, Any]:
     """Look at a page in a browser; returns what was found there."""
     found = examine(page, folder, width, scheme)
-    assert found["width"] == width and found["dark"] == (scheme == "dark")
+    assert found["width"] == width
+    assert found["dark"] == (scheme == "dark")
     assert found["console"] == []
     assert found["sideways"] <= 0
     assert found["reached"]  # score and verdict, without scrolling
@@ -25,7 +26,8 @@ def check_page(page: Path, folder: Path, width: int, scheme: str) -> dict[str, A
 
 def check_figures(found: dict[str, Any]) -> None:
     """On the page's paper and as wide as it; no label on another or on a point, none cut off, none too small to read."""
-    assert found["figures"] and all(one["paper"] and one["ink"] > 10 for one in found["figures"])
+    assert found["figures"]
+    assert all(one["paper"] and one["ink"] > 10 for one in found["figures"])
     assert max(one["right"] for one in found["figures"]) <= found["width"]
     assert found["texts"] > 30
     assert found["overlapping"] == []
@@ -39,7 +41,8 @@ def check_links(found: dict[str, Any], folder: Path) -> None:
     assert len(found["links"]) > 20
     assert found["missing"] == []
     files = [unquote(link) for link in found["links"] if not link.startswith("#")]
-    assert files and [link for link in files if not (folder / link).is_file()] == []
+    assert files
+    assert [link for link in files if not (folder / link).is_file()] == []
     assert found["unread"] == []
 
 
@@ -55,7 +58,8 @@ def check_sorting(found: dict[str, Any]) -> None:
     for column in (column for table in found["tables"] for column in table):
         assert column["focused"]
         before, *sorted_ones, after = column["turns"]
-        assert after == before and sorted(column["ways"]) == ["ascending", "descending", "none"]
+        assert after == before
+        assert sorted(column["ways"]) == ["ascending", "descending", "none"]
         given = [text for text in before if text is not None]
         numbers = [_number(text) for text in given]
         for texts, way in zip(sorted_ones, column["ways"], strict=False):
@@ -73,7 +77,8 @@ def check_filters(found: dict[str, Any]) -> None:
     """The rows that hold all words stay, and all are back once nothing is asked for."""
     assert found["filters"]
     for field in found["filters"]:
-        assert 0 < len(field["left"]) <= field["rows"] == field["after"] and field["named"] == 1
+        assert 0 < len(field["left"]) <= field["rows"] == field["after"]
+        assert field["named"] == 1
         wanted = field["words"].lower().split()
         assert all(word in row.lower() for row in field["left"] for word in wanted)
         assert field["status"] == f"{len(field['left'])} of {field['rows']}"
@@ -87,6 +92,8 @@ def check_without_scripts(page: Path, folder: Path) -> None:
     still.write_text(re.sub(r"<script>.*?</script>", "", text, flags=re.DOTALL), "utf-8")
     dom, console = dom_of(still, folder)
     assert console == []
-    assert "<button" not in dom and "<input" not in dom and "<tr hidden" not in dom
+    assert "<button" not in dom
+    assert "<input" not in dom
+    assert "<tr hidden" not in dom
     rows = [len(re.findall(r"<tr\b", shown)) for shown in (dom, text)]
     assert rows[0] == rows[1] > 10

@@ -42,7 +42,8 @@ def check_form(rows):
     """An array of flat objects with plain keys: a value is a number, a text, true, false, null, or a list of these."""
     plain = (int, float, str, bool, type(None))
     for row in rows:
-        assert next(iter(row)) == "part" and isinstance(row["part"], str)
+        assert next(iter(row)) == "part"
+        assert isinstance(row["part"], str)
         assert [key for key in row if not re.fullmatch(r"[a-z][a-z0-9_]*", key)] == []
         for value in row.values():
             assert all(isinstance(one, plain) for one in (value if isinstance(value, list) else [value])), row

@@ -60,9 +60,11 @@ def test_labels_that_any_clustering_would_find_are_refused(table, column, found)
 def test_texts_are_drawn_from_all_of_a_larger_set_and_always_the_same():
     table = pa.table({"text1": [f"text {n}" for n in range(1000)], "label": ["a", "b"] * 500})
     few = drawn(table, 100)
-    assert len(few) == 100 and few == drawn(table, 100)
+    assert len(few) == 100
+    assert few == drawn(table, 100)
     places = [int(text.split()[1]) for text in few["text1"].to_pylist()]
-    assert places == sorted(set(places)) and places[-1] > 900
+    assert places == sorted(set(places))
+    assert places[-1] > 900
     assert abs(few["label"].to_pylist().count("a") - 50) < 20
     assert drawn(table, None) is drawn(table, 1000) is table
 

@@ -145,7 +145,8 @@ def test_masks_and_specials_count_where_the_variant_says_so(tokenizer, vocabular
 
 def test_bert_and_roberta_tell_subwords_by_their_own_marks(vocabulary):
     names = [vocabulary.tokens[number] for number in vocabulary.biased["subword"]]
-    assert names and all(name.startswith("##") for name in names)
+    assert names
+    assert all(name.startswith("##") for name in names)
     byte_level = models.WordLevel(
         {"<unk>": 0, "\N{LATIN CAPITAL LETTER G WITH DOT ABOVE}river": 1, "side": 2}, "<unk>"
     )

@@ -104,7 +104,9 @@ def test_the_generator_rewrites_every_token_but_cls_and_sep_counts_as_replaced(f
     predicted[:, 0] = batch.ids_BT[0, 0]
     replaced = (predicted != batch.ids_BT).long() * batch.mask_BT
     separators = (torch.arange(len(batch.ids_BT)), batch.mask_BT.sum(dim=1) - 1)
-    assert replaced[separators].all() and not replaced[:, 0].any() and (batch.mask_BT == 0).any()
+    assert replaced[separators].all()
+    assert not replaced[:, 0].any()
+    assert (batch.mask_BT == 0).any()
     filled = objective.fill(inputs)
     assert torch.equal(filled * batch.mask_BT, predicted * batch.mask_BT)
     vectors = objective.project(objective.encoder.read(batch))

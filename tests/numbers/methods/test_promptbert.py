@@ -103,7 +103,8 @@ def test_each_view_loses_the_bias_of_its_own_template(tiny_bert):
     """Section 3.3; the two templates have other words, of another number, and so other biases, read in one pass."""
     objective, tokenizer, config = make(tiny_bert)
     chunks, bare = objective.inputs(1)
-    assert len(bare) == 1 and (bare[0].batch.mask_BT == 0).any()
+    assert len(bare) == 1
+    assert (bare[0].batch.mask_BT == 0).any()
     lost = torch.stack(objective.read(chunks).chunk(2)) - views_of(objective, 1)
     for number, template in enumerate(config.templates):
         for place, row in enumerate(ROWS):

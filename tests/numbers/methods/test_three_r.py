@@ -165,7 +165,8 @@ def test_deviations_are_those_of_the_first_view_or_of_the_first_two(tiny_bert, i
     spreads = [np.std(rows, axis=0) for rows in (anchors, anchors + positives)]
     c = float(np.median(spreads[0]))
     in_s = [(spread < c).sum() for spread in spreads]
-    assert in_s[0] != in_s[1] and 0 < in_s[1] < toys.WIDTH
+    assert in_s[0] != in_s[1]
+    assert 0 < in_s[1] < toys.WIDTH
     objective = make(tiny_bert, start=c, identify=identify, **supervised())
     assert step_of(objective, 1).metrics["reduced_dimensions"] == in_s[count - 1]
 
@@ -183,7 +184,8 @@ def test_static_identification_follows_the_encoder_or_stays_with_the_first_one(t
     last = objective.under.encoder.backbone.encoder.layer[-1].output.LayerNorm
     last.weight.data *= 1.1
     expected = (factor * spread < c).sum()
-    assert 0 < expected < toys.WIDTH and (spread < c).sum() != (1.1 * spread < c).sum()
+    assert 0 < expected < toys.WIDTH
+    assert (spread < c).sum() != (1.1 * spread < c).sum()
     for step in (1, 2, 3):
         assert step_of(objective, step).metrics["reduced_dimensions"] == expected
 

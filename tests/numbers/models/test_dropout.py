@@ -187,7 +187,8 @@ def test_slopes_are_uniform_where_values_are_negative_and_padding_changes_none()
 
     found = slopes(7)
     assert torch.equal(found, slopes(12))
-    assert 1 / 8 <= found.min() < 0.126 and 0.332 < found.max() < 1 / 3
+    assert 1 / 8 <= found.min() < 0.126
+    assert 0.332 < found.max() < 1 / 3
     error = (1 / 3 - 1 / 8) / (12 * found.numel()) ** 0.5
     assert abs(found.double().mean().item() - (1 / 8 + 1 / 3) / 2) < 4 * error
     with dropout_keys(keys_of(3)), patched_dropout(DropoutMasks(packing_of(7))):

@@ -34,7 +34,8 @@ def test_rows_are_tokens_moved_and_back(lengths):
     together = rows_BTD.unflatten(2, (3, 2, 2)).permute(
         2, 0, 3, 1, 4
     )  # width, part, head and entry are told apart
-    assert torch.equal(apart, together) and apart.is_contiguous()
+    assert torch.equal(apart, together)
+    assert apart.is_contiguous()
     (one,) = packing.heads(tokens_ND, 1, 4)
     assert torch.equal(packing.joined(one), tokens_ND)
 
@@ -68,7 +69,9 @@ def test_sentences_that_every_process_has_follow_a_processs_own():
         there = hidden(DropoutMasks(packing), 0.5, 64)
     with dropout_keys(keys_of(1, 1), rank=1, ranks=2):
         alone = hidden(DropoutMasks(own.packed()), 0.5, 64)
-    assert torch.equal(here[:3], alone) and not torch.equal(here[:3], there[:3])
+    assert torch.equal(here[:3], alone)
+    assert not torch.equal(here[:3], there[:3])
     with dropout_keys(keys_of(1, 1), rank=0, ranks=2):
         behind_two = hidden(DropoutMasks(Packing.of(mask_of([2, 1, 4, 2]), own=2)), 0.5, 64)
-    assert torch.equal(here[3:], there[3:]) and torch.equal(here[3:], behind_two[3:])
+    assert torch.equal(here[3:], there[3:])
+    assert torch.equal(here[3:], behind_two[3:])

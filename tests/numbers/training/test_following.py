@@ -79,22 +79,24 @@ def test_a_job_killed_twice_has_the_rows_of_one_left_in_peace(inputs, tmp_path, 
     assert [job(killed, rule, kill) for kill in (6, 11, None)] == [-signal.SIGKILL] * 2 + [0]
     assert untimed(whole / "job.csv") == untimed(killed / "job.csv")
     rows = pd.read_csv(killed / "job.csv")
-    assert rows["step"].to_list() == list(range(1, training_jobs.STEPS + 1)) and {*rows["steps"]} == {
-        training_jobs.STEPS
-    }
-    assert (rows["steps_per_second"] > 0).all() and pd.to_datetime(rows["time"]).is_monotonic_increasing
+    assert rows["step"].to_list() == list(range(1, training_jobs.STEPS + 1))
+    assert {*rows["steps"]} == {training_jobs.STEPS}
+    assert (rows["steps_per_second"] > 0).all()
+    assert pd.to_datetime(rows["time"]).is_monotonic_increasing
     history = pq.read_table(killed / "run/history.parquet").to_pandas()
     pd.testing.assert_frame_equal(rows[HISTORY.names], history, check_dtype=False, rtol=1e-8)
 
 
 def test_a_training_restored_from_the_cache_leaves_no_rows_of_another(inputs, tmp_path):
     folder = shutil.copytree(inputs, tmp_path / "here")
-    assert job(folder, "train_encoder", cache="cache") == 0 and (folder / "job.csv").exists()
+    assert job(folder, "train_encoder", cache="cache") == 0
+    assert (folder / "job.csv").exists()
     shutil.rmtree(folder / "run")
     (folder / "job").mkdir()
     assert job(folder, "train_encoder", cache="cache") == 0
     assert "restored from" in (folder / "job.log").read_text()
-    assert not (folder / "job.csv").exists() and not (folder / "job").exists()
+    assert not (folder / "job.csv").exists()
+    assert not (folder / "job").exists()
 
 
 @pytest.mark.parametrize(("at_once", "rows"), [(1, 5), (3, 4), (100, 4)])
@@ -109,7 +111,9 @@ def test_rows_are_there_once_the_host_has_read_them(tmp_path, monkeypatch, at_on
         return loss
 
     followed(Toy(look), tmp_path)
-    assert len(seen) == 1 and seen[0].endswith("\n") and len(seen[0].splitlines()) == 1 + rows
+    assert len(seen) == 1
+    assert seen[0].endswith("\n")
+    assert len(seen[0].splitlines()) == 1 + rows
 
 
 def test_rows_before_a_loss_that_is_not_finite_are_there(tmp_path, monkeypatch):
@@ -127,10 +131,12 @@ def test_rows_of_another_training_are_replaced(tmp_path):
         followed(Toy(killing(7)), tmp_path, fingerprint="g")
     with pytest.raises(KilledError):  # which leaves no checkpoint
         followed(Toy(killing(3)), tmp_path, fingerprint="h", learning_rate=0.01)
-    assert untimed(table) != whole[:3] and len(untimed(table)) == 3
+    assert untimed(table) != whole[:3]
+    assert len(untimed(table)) == 3
     toy = Toy()
     _, again = followed(toy, tmp_path, fingerprint="g", scores=[0.2, 0.3])
-    assert toy.asked[0] == 5 and again == history
+    assert toy.asked[0] == 5
+    assert again == history
     assert untimed(table) == whole
     assert pd.read_csv(table)[TIMING].isna().all(axis=1).to_list() == [True] * 4 + [False] * 6
 
@@ -183,7 +189,8 @@ def test_tensorboard_is_given_the_same_rows_from_the_checkpoint_on(tmp_path, wri
 def test_tensorboard_that_fails_ends_no_training(tmp_path, written, monkeypatch, capsys):
     monkeypatch.setattr(Writer, "add_scalar", lambda *given: 1 / 0)
     _, history = followed(Toy(), tmp_path)
-    assert len(history) == STEPS and "division by zero. The training goes on" in capsys.readouterr().err
+    assert len(history) == STEPS
+    assert "division by zero. The training goes on" in capsys.readouterr().err
 
 
 def test_tensorboard_reads_what_is_written(tmp_path):

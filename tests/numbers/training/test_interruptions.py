@@ -187,7 +187,8 @@ def whole(inputs, tmp_path_factory):
             known[key], steps = made(folder)
             assert steps == list(range(1, training_jobs.STEPS + 1))
             history = pq.read_table(folder / "run/history.parquet")
-            assert history.schema.remove_metadata() == HISTORY and history["step"].to_pylist() == steps
+            assert history.schema.remove_metadata() == HISTORY
+            assert history["step"].to_pylist() == steps
         return known[key]
 
     return files
@@ -218,7 +219,8 @@ def test_the_result_is_that_of_a_training_left_in_peace(inputs, whole, tmp_path,
     case.damage(folder)
     assert play(folder, case, case.then) == 0, (folder / "log").read_text()
     files, steps = made(folder)
-    assert files == whole(case) and len(files) > 6
+    assert files == whole(case)
+    assert len(files) > 6
     assert steps == list(range(case.start, training_jobs.STEPS + 1))
     assert "Traceback" not in (folder / "log").read_text()
 

@@ -243,7 +243,8 @@ def test_checkpoints_of_another_kind_of_device_or_other_chunks_are_not_used(tmp_
     monkeypatch.setattr(loop, "load_checkpoint", lambda folder, name: names.append(name))
     run(Toy(), tmp_path, steps=1)
     run(Toy(), tmp_path, steps=1, chunk=2)
-    assert len(set(names)) == 2 and all(name.startswith("f cpu") for name in names)
+    assert len(set(names)) == 2
+    assert all(name.startswith("f cpu") for name in names)
 
 
 # Patience
@@ -281,7 +282,8 @@ def test_a_training_with_patience_that_was_killed_ends_at_the_same_step(tmp_path
     toy = Toy()
     outcome = run(toy, tmp_path / "killed", 14, (2, scripted(toy, SCORES[start // 2 :])), patience=3)
     assert toy.asked == list(range(start + 1, 11))
-    assert outcome.history == expected.history and same(toy.weights(), whole.weights())
+    assert outcome.history == expected.history
+    assert same(toy.weights(), whole.weights())
 
 
 def test_a_request_to_stop_at_the_last_look_of_patience_is_no_reason_to_go_on(tmp_path, capsys):

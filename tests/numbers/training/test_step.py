@@ -171,7 +171,8 @@ def test_a_training_goes_on_eagerly_if_a_step_cannot_be_captured(folder, cuda, c
     assert all(torch.equal(one, other) for (one, _), (other, _) in zip(eager[0], found[0], strict=True))
     assert all(torch.equal(value, found[1][name]) for name, value in eager[1].items())
     lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 1 and lines[0].startswith("steps are not captured: ")
+    assert len(lines) == 1
+    assert lines[0].startswith("steps are not captured: ")
     if cuda.error:
         said = f"{type(cuda.error).__name__}: {str(cuda.error).splitlines()[0]}"
         assert lines[0] == f"steps are not captured: {said}. The training goes on without, and takes longer."
@@ -241,7 +242,9 @@ def test_nothing_is_compiled_in_an_image_that_lacks_a_part(
     elif missing == "a compiler in CC":
         monkeypatch.setenv("CC", "nowhere-cc")
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert not packed.can_compile() and not packed.can_compile()
+    assert not packed.can_compile()
+    assert not packed.can_compile()
     (line,) = capsys.readouterr().err.splitlines()  # once
     place = {"a compiler in CC": "nowhere-cc", "Python.h": f"{tmp_path / 'Python.h'}"}.get(missing, missing)
-    assert line.startswith("layers are not compiled: no ") and place in line
+    assert line.startswith("layers are not compiled: no ")
+    assert place in line

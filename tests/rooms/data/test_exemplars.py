@@ -127,4 +127,5 @@ def test_every_call_has_its_own_words_in_every_run():
     first = lists()
     assert first == lists() != lists(seed=1)
     assert all(len(set(words)) == 5 and set(words) <= set(toys.WORDS) for words in first)
-    assert len(set(first)) == 3 and len(lists(words_per_call=99)[0]) == len(toys.WORDS)
+    assert len(set(first)) == 3
+    assert len(lists(words_per_call=99)[0]) == len(toys.WORDS)

@@ -63,7 +63,8 @@ def trips(*rows):
 )
 def test_every_round_trip_has_the_outcome_that_its_texts_show(pivot, back, found):
     table = trips((SENTENCE, pivot, back))
-    assert table.schema == ROUND_TRIPS and table["outcome"].to_pylist() == [found]
+    assert table.schema == ROUND_TRIPS
+    assert table["outcome"].to_pylist() == [found]
 
 
 @given(st.integers(0, 60), st.integers(1, 9))
@@ -143,7 +144,8 @@ def test_cosines_are_with_the_own_sentence_and_the_nearest_other_of_a_chunk():
     # By hand: (a b)(b) = 1/sqrt(2), (a a c)(c) = 1/sqrt(5), (a b)(a a c) = 2/sqrt(10), (c d)(c) = 1/sqrt(2).
     assert own[:4] == pytest.approx([1, 0, 2**-0.5, 5**-0.5], abs=1e-6)
     assert other[:4] == pytest.approx([2 * 10**-0.5, 1, 0, 2**-0.5], abs=1e-6)
-    assert own[4:] == pytest.approx(1) and other[-1] == -1  # equal sentences are no others
+    assert own[4:] == pytest.approx(1)
+    assert other[-1] == -1
 
 
 KEPT = Thresholds(minimum=0.5, rejected_share=0.5)

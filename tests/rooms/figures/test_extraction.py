@@ -66,7 +66,8 @@ def test_a_footnote_names_each_gap_with_its_reason(made, kind, gap, rest):
     given = [row("plain", "sts12", 0.5, layers=layer, mixing_weight=w) for layer in "01" for w in (0.0, 0.5)]
     given.append(row("plain", "sts13", None, note="no source", **nothing))
     said = made(kind, given).said
-    assert f"Not drawn, because scores are missing: {gap} (sts13: no source)." in said and rest in said
+    assert f"Not drawn, because scores are missing: {gap} (sts13: no source)." in said
+    assert rest in said
 
 
 def test_the_shadow_of_a_line_is_the_standard_deviation_of_a_sample_of_tasks(made):

@@ -45,7 +45,8 @@ def test_weights_are_means_over_heads_and_seeds_of_the_first_sentence_and_chosen
     maps = [("a", weights(("One.", "Two."), first=0.5)), ("a", weights(("One.",), first=0.3))]
     files = [stored(table, run=run) for run, table in maps]
     points = shown("attention_maps", {"layers": (2, 9)}, {"maps": files}).points
-    assert set(points["layer"]) == {2} and len(points) == 9
+    assert set(points["layer"]) == {2}
+    assert len(points) == 9
     to_cls = points["weight"][points["key_position"] == 0]
     assert to_cls.tolist() == pytest.approx([(0.5 + 0.6 + 0.3 + 0.4) / 4] * 3)
 
@@ -131,4 +132,5 @@ def test_the_cosine_of_the_sentences_is_that_of_the_runs_own_vectors(inside, tin
         expected = torch.cosine_similarity(*encoder(tokens.input_ids, tokens.attention_mask), dim=0).item()
     drawn = inside("token_similarity", 1)
     assert drawn.points["sentence_cosine"].tolist() == pytest.approx([expected] * 65, abs=1e-5)
-    assert f"sentences: a.b: {expected:.2f}." in drawn.said and {"mourns", "1.00"} <= {*drawn.texts}
+    assert f"sentences: a.b: {expected:.2f}." in drawn.said
+    assert {"mourns", "1.00"} <= {*drawn.texts}

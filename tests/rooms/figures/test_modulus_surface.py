@@ -12,7 +12,8 @@ def test_the_surface_is_the_closed_form_everywhere_and_least_where_both_are_one(
     points, _, found = shown("modulus_surface", {"longest": 10, "steps": 101})  # steps of .1 and .02
     places = zip(points["k"].round(9), points["t"].round(9), strict=True)
     loss = dict(zip(places, points["loss"], strict=True))
-    assert len(loss) == 101**2 and min(loss, key=loss.get) == (1, 1)
+    assert len(loss) == 101**2
+    assert min(loss, key=loss.get) == (1, 1)
     assert {place: loss[place] for place in BY_HAND} == pytest.approx(BY_HAND, abs=1e-6)
     form = {(k, t): max(0, 1 + k * k - 2 * k * t) ** 0.5 / (1 + k) for k, t in loss}
     assert loss == pytest.approx(form, abs=1e-7)

@@ -141,7 +141,8 @@ def test_every_swept_run_has_a_point_for_each_setting(swept):
     data = rows_of(swept(SWEPT, PLOTS, {one: 73.04}).points)
     assert len(data) == 2 * 12
     rows = {(row["run"], row["setting"]): row for row in data}
-    assert len(rows) == len(data) and "base.x" not in {run for run, _ in rows}
+    assert len(rows) == len(data)
+    assert "base.x" not in {run for run, _ in rows}
     expected = {"value": "4", "place": 1, "series": "s2sent.x.c", "mean": 73.04, "heading": "STS-B"}
     assert rows[one, "method.frequencies"].items() >= expected.items()
 

@@ -180,4 +180,5 @@ class Small(Settings):
 def test_a_wrong_setting_of_a_job_is_named_with_the_beginning_of_what_was_found(section, message):
     with pytest.raises(ConfigError) as told:
         Small.parse(section, "here")
-    assert str(told.value).startswith(message) and len(str(told.value)) < 200
+    assert str(told.value).startswith(message)
+    assert len(str(told.value)) < 200

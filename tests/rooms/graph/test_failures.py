@@ -40,7 +40,8 @@ def test_the_sentence_of_each_failed_job_comes_last_and_once(tmp_path, quiet):
         ("DataError: one is empty. Fill it.", "    log: logs/one.log"),
         ("DataError: two is empty. Fill it.", "    log: logs/two.log"),
     ]
-    assert printed.count("is empty") == 2 and "python -c" not in printed
+    assert printed.count("is empty") == 2
+    assert "python -c" not in printed
     assert "Failed: fails, log logs/one.log\n" in printed
 
 
@@ -49,7 +50,8 @@ def test_a_job_that_succeeds_when_it_is_tried_again_is_named_when_it_fails_alone
     (tmp_path / "two.txt").touch()
     tries = 'echo "DataError: no" >{log}; test -e tried && touch {output} || {{ touch tried; exit 1; }}'
     printed = end_of_run(tmp_path, tries, "--retries", "1", code=0)
-    assert "Failed: fails, log logs/one.log" in printed and "DataError" not in printed
+    assert "Failed: fails, log logs/one.log" in printed
+    assert "DataError" not in printed
 
 
 @pytest.mark.parametrize(

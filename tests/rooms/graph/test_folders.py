@@ -69,7 +69,8 @@ def test_a_folder_of_its_own_can_be_the_cache(here, make, named):
 def test_a_folder_with_other_things_is_refused(here, make, named, message):
     make(here)
     (found,) = map(str, cache_findings(named))
-    assert found.startswith("cache: ") and message in found
+    assert found.startswith("cache: ")
+    assert message in found
 
 
 def test_a_cache_that_cannot_be_used_is_a_warning(here, monkeypatch):

@@ -58,8 +58,10 @@ def test_table_2_of_3r_has_its_missing_sets_as_gaps_and_plans_the_rest(opened):
         name for name in grid.every_run if (name in grid.runs) != (name in grid.gaps)
     ]
     planned = [*grid.suite_files("{run}"), *study.per_run("{run}")]
-    assert len(grid.runs) > 8 and not {*planned} & study.gaps.keys()
-    assert study.read_corpora == ["nli", "wiki1m"] and study.read_encoders == ["bert_base", "roberta_base"]
+    assert len(grid.runs) > 8
+    assert not {*planned} & study.gaps.keys()
+    assert study.read_corpora == ["nli", "wiki1m"]
+    assert study.read_encoders == ["bert_base", "roberta_base"]
     assert not {"claif", "multicsr", "syncse_scratch"} & {*PlannedPage(study).datasets}
 
 
@@ -72,8 +74,10 @@ def test_what_is_made_from_a_gap_is_a_gap_for_the_same_reason(opened):
     waiting = {name for name, one in study.gaps.items() if one == reason}
     student = "distil.bert_base.wiki1m_sick_r.jtcse_bert_uc_whole"
     assert {"frozen_cls.infocse_bert", "uc_bert.jtcse_bert_uc", student} <= waiting
-    assert "jtcse.bert_twin.wiki1m_sick_r" in study.made and student not in study.made
-    assert "uc_bert.rankcse_bert_uc" in study.gaps and "frozen_cls.rankcse_bert" in study.gaps
+    assert "jtcse.bert_twin.wiki1m_sick_r" in study.made
+    assert student not in study.made
+    assert "uc_bert.rankcse_bert_uc" in study.gaps
+    assert "frozen_cls.rankcse_bert" in study.gaps
     exemplars = {"wiki1m_300": merged_config(PAPER)["exemplars"]["wiki1m_300"] | {"encoder": "sncse_bert"}}
     study = opened("three_r_table7", exemplars=exemplars)
     assert {one.split(":")[0] for one in study.gaps.values()} == {"encoder sncse_bert"}
@@ -87,7 +91,8 @@ def test_a_run_that_only_gaps_are_made_from_is_not_made(opened):
     only = block.model_copy(update={"runs": [type(block.runs[0])(**alone)]})
     study = type(study)(study.settings, {"jtcse_table1": only}, study.root)
     gaps = gap_runs(study)
-    assert [*gaps] == ["distil.consert_bert.wiki1m.edfse_bert"] and len(study.runs) == 8
+    assert [*gaps] == ["distil.consert_bert.wiki1m.edfse_bert"]
+    assert len(study.runs) == 8
     assert type(study)(study.settings, study.blocks, study.root, gaps).made == {}
 
 
@@ -107,7 +112,8 @@ def test_a_source_that_appears_ends_a_gap(opened, tmp_path):
     (tmp_path / "nli").mkdir()
     (tmp_path / "nli/claif.csv").write_text("sent0,sent1,hard_neg\n")
     study = opened("three_r_table2")
-    assert not with_corpus(study, "claif") and with_corpus(study, "multicsr")
+    assert not with_corpus(study, "claif")
+    assert with_corpus(study, "multicsr")
     assert "claif" in study.read_corpora
 
 
@@ -149,7 +155,8 @@ def test_what_is_not_optional_is_no_gap_and_stops_with_a_line(opened):
     (line,) = map(
         str, need_findings(study.settings, [("encoders.sncse_bert", "encoder sncse_bert")], study.workplace)
     )
-    assert "models/mine/model.safetensors does not exist" in line and "optional: true for a gap" in line
+    assert "models/mine/model.safetensors does not exist" in line
+    assert "optional: true for a gap" in line
 
 
 def test_sentences_that_a_corpus_adds_must_be_there_though_the_set_is_optional(opened):
@@ -165,10 +172,12 @@ def test_sentences_that_a_corpus_adds_must_be_there_though_the_set_is_optional(o
 def test_the_sources_to_pin_are_those_that_gaps_wait_for(opened):
     study = opened("jtcse_table1")
     found = dict(unpinned(study))
-    assert len(found) == 9 and {"infocse_bert", "sbert_bert", "rankcse_bert"} < found.keys()
+    assert len(found) == 9
+    assert {"infocse_bert", "sbert_bert", "rankcse_bert"} < found.keys()
     assert found["pcl_bert"].repository == "qiyuw/pcl-bert-base-uncased"
     assert not [*unpinned(opened("three_r_table2"))]
 
 
 def test_the_demo_has_no_gap(study):
-    assert study.gaps == {} and study.made.keys() == study.runs.keys()
+    assert study.gaps == {}
+    assert study.made.keys() == study.runs.keys()

@@ -118,7 +118,8 @@ def test_contents_and_labels_are_the_identity_wherever_they_were_made(written, t
     was, same, labels, contents = (
         identity(folder / name) for folder in (written, *(tmp_path / change for change in CHANGES))
     )
-    assert same == was and len({was, labels, contents}) == 3
+    assert same == was
+    assert len({was, labels, contents}) == 3
     assert read_record(tmp_path / "made otherwise" / name).origin == other.origin
     assert content_identity(written / name, here.labels) == was
 
@@ -137,10 +138,16 @@ WRITERS = {
 def test_a_failure_leaves_the_old_artefact_and_nothing_else(tmp_path, name):
     write_all(tmp_path)
     before = files_of(tmp_path)
-    with pytest.raises(RuntimeError, match="stopped"), WRITERS[name](tmp_path / name):
-        assert len(list(tmp_path.glob(f".{name}.tmp"))) == 1
-        raise RuntimeError("stopped")
-    assert files_of(tmp_path) == before and not list(tmp_path.glob(".*"))
+
+    def stop_halfway():
+        with WRITERS[name](tmp_path / name):
+            assert len(list(tmp_path.glob(f".{name}.tmp"))) == 1
+            raise RuntimeError("stopped")
+
+    with pytest.raises(RuntimeError, match="stopped"):
+        stop_halfway()
+    assert files_of(tmp_path) == before
+    assert not list(tmp_path.glob(".*"))
 
 
 LARGE = 300_000
@@ -166,7 +173,9 @@ def test_a_full_disk_is_one_line_that_names_the_artefact(tmp_path, name, fill):
     with pytest.raises(SystemExit) as stopped, one_line_errors(), full_disk(LARGE // 4):
         fill(tmp_path / name)
     line = str(stopped.value)
-    assert str(tmp_path / name) in line and os.strerror(errno.EFBIG) in line and "\n" not in line
+    assert str(tmp_path / name) in line
+    assert os.strerror(errno.EFBIG) in line
+    assert "\n" not in line
     assert files_of(tmp_path) == before
     fill(tmp_path / name)  # the limit was the only thing in the way
     assert files_of(tmp_path) != before

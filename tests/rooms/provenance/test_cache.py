@@ -65,9 +65,11 @@ def test_an_entry_is_restored_under_its_key_and_replaces_present_files(place):
     assert Path("model/weights").samefile(place / "aa" / KEY / "model/weights")
     work({"model/of another": b"x", "out/history": b"y"})
     assert not CACHE.restore(OTHER, FILES)
-    assert CACHE.restore(KEY, FILES) and made() == MADE
+    assert CACHE.restore(KEY, FILES)
+    assert made() == MADE
     shutil.rmtree(CACHE.entry_folder(KEY))
-    assert not CACHE.restore(KEY, FILES) and entries(place) == []
+    assert not CACHE.restore(KEY, FILES)
+    assert entries(place) == []
 
 
 def flip(path):
@@ -137,11 +139,13 @@ def test_a_damaged_entry_is_reported_and_made_again(place, damage, capsys):
     damage(entry)
     work({"out/history": b"before"})
     before = made()
-    assert not CACHE.restore(KEY, FILES) and made() == before
+    assert not CACHE.restore(KEY, FILES)
+    assert made() == before
     assert f"{KEY}: damaged. The entry is deleted" in capsys.readouterr().out
     work()
     CACHE.put(KEY, FILES)
-    assert CACHE.restore(KEY, FILES) and made() == MADE
+    assert CACHE.restore(KEY, FILES)
+    assert made() == MADE
 
 
 def without_links(*_):
@@ -153,7 +157,8 @@ def test_an_edit_in_place_does_not_reach_copies(place, monkeypatch):
     work()
     CACHE.put(KEY, FILES)
     Path("model/weights").write_bytes(b"edited!")
-    assert CACHE.restore(KEY, FILES) and made() == MADE
+    assert CACHE.restore(KEY, FILES)
+    assert made() == MADE
 
 
 def test_the_least_recently_used_entries_are_deleted(place):
@@ -197,7 +202,8 @@ def test_an_empty_folder_is_restored(place):
     Path("model/empty").mkdir()
     CACHE.put(KEY, FILES)
     work()
-    assert CACHE.restore(KEY, FILES) and Path("model/empty").is_dir()
+    assert CACHE.restore(KEY, FILES)
+    assert Path("model/empty").is_dir()
 
 
 # Other people's files, and other people
@@ -220,7 +226,8 @@ def test_making_room_deletes_nothing_but_entries(place, monkeypatch):
     (place / "dd").symlink_to(place / "at")
     cache._make_room(place, 0)
     assert not (place / "aa" / KEY).exists()
-    assert all(file.read_text() == "mine" for file in others) and (place / "dd").is_symlink()
+    assert all(file.read_text() == "mine" for file in others)
+    assert (place / "dd").is_symlink()
 
 
 def test_an_entry_that_is_a_link_is_deleted_without_what_it_leads_to(place, tmp_path):
@@ -229,7 +236,8 @@ def test_an_entry_that_is_a_link_is_deleted_without_what_it_leads_to(place, tmp_
     entry = (place / "aa" / KEY).rename(tmp_path / "elsewhere")
     (place / "aa" / KEY).symlink_to(entry)
     cache._make_room(place, 0)
-    assert not (place / "aa" / KEY).is_symlink() and (entry / "entry.json").exists()
+    assert not (place / "aa" / KEY).is_symlink()
+    assert (entry / "entry.json").exists()
 
 
 @contextmanager
@@ -272,7 +280,8 @@ def test_an_unreadable_cache_is_a_warning_and_ends_no_job(place, monkeypatch, ca
         cache._make_room(Path("cache"), 1)
     assert f"{KEY}: cannot be read, so its work is repeated: Permission denied." in capsys.readouterr().out
     forbidden.chmod(mode)
-    assert cache_here.restore(KEY, FILES) and made_outputs() == before
+    assert cache_here.restore(KEY, FILES)
+    assert made_outputs() == before
 
 
 def test_a_file_of_another_user_is_copied(place, monkeypatch):
@@ -280,7 +289,8 @@ def test_a_file_of_another_user_is_copied(place, monkeypatch):
     work()
     CACHE.put(KEY, FILES)
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-    assert CACHE.restore(KEY, FILES) and made() == MADE
+    assert CACHE.restore(KEY, FILES)
+    assert made() == MADE
     assert Path("model/weights").stat().st_nlink == 1
 
 
@@ -310,7 +320,8 @@ def test_a_killed_job_leaves_a_usable_cache(place, tmp_path, doing):
     assert [path.name for path in place.rglob(".*")] == []
     work()
     CACHE.put(KEY, FILES)
-    assert CACHE.restore(KEY, FILES) and made() == MADE
+    assert CACHE.restore(KEY, FILES)
+    assert made() == MADE
 
 
 SMALL = CACHE._replace(gigabytes=50_000 / 10**9)
@@ -348,7 +359,9 @@ def test_many_jobs_share_a_cache_that_is_always_full(place, tmp_path):
         CACHE.restore(entry.name, {name: Path(name) for name in ("table", "model")})
         for entry in entries(place)
     ]
-    assert whole and all(whole) and not [*place.rglob(".*.tmp")]
+    assert whole
+    assert all(whole)
+    assert not [*place.rglob(".*.tmp")]
 
 
 # Trainings
@@ -379,11 +392,13 @@ def test_another_study_finds_the_same_contents_with_a_record_of_its_own(place):
     one.write({"history": TABLE}, labels=["short"])
     one.outputs["times"].write_text("3 s")
     one.keep()
-    assert two.restore() and two.outputs["times"].read_text() == "3 s"
+    assert two.restore()
+    assert two.outputs["times"].read_text() == "3 s"
     for before, after in zip(one.artefacts, two.artefacts, strict=True):
         assert identity(after) == identity(before)
         record = read_record(after)
-        assert record.outputs == two.start.outputs and record.inputs == two.start.inputs
+        assert record.outputs == two.start.outputs
+        assert record.inputs == two.start.inputs
         assert [*map(str, record.labels)] == ["a stand-in", "short"]
     assert len(entries(place)) == 1
 

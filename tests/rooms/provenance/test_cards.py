@@ -126,7 +126,8 @@ def test_cards_stay_with_a_job_that_becomes_torchrun(on_machine, tmp_path):
             assert time.monotonic() < deadline
         free = cards._locked_of(CARDS, 1)
         job.kill()
-    assert not free and cards._locked_of(CARDS, 2) == [*CARDS]
+    assert not free
+    assert cards._locked_of(CARDS, 2) == [*CARDS]
 
 
 def test_processes_of_a_training_end_with_torchrun(tmp_path):
@@ -179,13 +180,15 @@ def test_parts_of_a_divided_card_are_cards(tmp_path, on_machine, monkeypatch):
 def test_without_a_list_of_cards_nothing_changes(on_machine, monkeypatch, text):
     Path(on_machine["PATH"].partition(":")[0], "nvidia-smi").write_text(f"#!/bin/sh\n{text}\n")
     cards.take(1)
-    assert cards.VISIBLE not in os.environ and not [*Path(on_machine["TMPDIR"]).iterdir()]
+    assert cards.VISIBLE not in os.environ
+    assert not [*Path(on_machine["TMPDIR"]).iterdir()]
 
 
 def test_a_build_of_pytorch_without_cuda_takes_no_card(on_machine, monkeypatch):
     monkeypatch.setattr(cards, "_is_without_cuda", lambda: True)
     cards.take(1)
-    assert cards.lack_cuda() and cards.VISIBLE not in os.environ
+    assert cards.lack_cuda()
+    assert cards.VISIBLE not in os.environ
 
 
 @pytest.mark.parametrize("scheduler", cards._SCHEDULED_BY)
@@ -194,7 +197,8 @@ def test_under_a_scheduler_no_lock_is_taken(on_machine, monkeypatch, scheduler):
     monkeypatch.setenv(cards.VISIBLE, "0,1")
     for number in (0, 1, 3):
         cards.take(number)
-    assert os.environ[cards.VISIBLE] == "0,1" and not [*Path(on_machine["TMPDIR"]).iterdir()]
+    assert os.environ[cards.VISIBLE] == "0,1"
+    assert not [*Path(on_machine["TMPDIR"]).iterdir()]
 
 
 def test_more_cards_than_there_are_is_one_line(on_machine):
@@ -257,4 +261,6 @@ def test_snakemake_runs_as_many_jobs_at_once_as_there_are_cards(on_machine, tmp_
     assert ended.returncode == 0, ended.stderr
     times = sorted(time for times in uses(tmp_path / "log").values() for time in times)
     most = max(sum(begun <= moment < end for begun, end in times) for moment, _ in times)
-    assert len(times) == 4 and most == at_once and not overlaps(tmp_path / "log")
+    assert len(times) == 4
+    assert most == at_once
+    assert not overlaps(tmp_path / "log")

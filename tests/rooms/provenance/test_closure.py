@@ -61,7 +61,8 @@ def test_a_module_that_does_not_exist_is_an_error_and_no_empty_closure():
 
 def test_packages_are_the_distributions_that_the_closure_imports():
     found = closure.packages("provenance.artefacts")
-    assert found["pyarrow"] == version("pyarrow") and "torch" not in found
+    assert found["pyarrow"] == version("pyarrow")
+    assert "torch" not in found
     assert not closure.packages(*MODULES).keys() & closure.UNKEYED_PACKAGES
     assert list(found) == sorted(found)
     assert closure.packages("errors") == {}
@@ -152,7 +153,8 @@ def test_modules_that_decide_no_result_hold_no_data():
 def test_named_settings_count_with_the_definitions_that_they_use():
     """Without the alternatives of a readout: a job names the one that its settings have chosen."""
     found = {unit.partition(":")[2] for unit in closure.code_hashes("settings.methods.SimCSE")}
-    assert {"SimCSE", "Contrastive", "StartsFrom", "AnyReadout"} <= found and "S2Sent" not in found
+    assert {"SimCSE", "Contrastive", "StartsFrom", "AnyReadout"} <= found
+    assert "S2Sent" not in found
 
 
 SOURCE = """
@@ -192,7 +194,8 @@ def test_defaults_and_methods_have_a_meaning_and_restrictions_have_none(edit, ch
     places = {name: f"{closure.SETTINGS}made.py:{name}" for name in ("LIMIT", "Part", "Whole")}
     different = {name for name, place in places.items()
                  if closure.code_hash_of(before, place) != closure.code_hash_of(after, place)}  # fmt: skip
-    assert before != after and different == changed
+    assert before != after
+    assert different == changed
 
 
 def test_packages_below_a_library_are_packages_of_the_job():

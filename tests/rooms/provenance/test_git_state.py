@@ -36,4 +36,5 @@ def test_edited_and_untracked_code_is_dirty_and_other_files_are_not(repository, 
     (repository / file).parent.mkdir(exist_ok=True)
     (repository / file).write_text("A = 2\n")
     commit, found = git_state()
-    assert commit is not None and found is dirty
+    assert commit is not None
+    assert found is dirty

@@ -65,7 +65,8 @@ def test_a_job_fails_only_if_its_code_or_an_input_changes(tree, file, addition, 
         assert ended.returncode == 0, ended.stderr
         Path(tree, "words.parquet").unlink()
     else:
-        assert ended.returncode == 1 and message in ended.stderr
+        assert ended.returncode == 1
+        assert message in ended.stderr
     assert not (tree / "words.parquet").exists()
 
 

@@ -70,7 +70,8 @@ def test_each_score_stands_once(tmp_path):
         ("sts12", "spearman_wmean", 0.1235),
     ]
     name, results = model_index_to_eval_results(metadata_load(front_matter(tmp_path))["model-index"])
-    assert name == "simcse.minilm.wiki" and len(results) == 3
+    assert name == "simcse.minilm.wiki"
+    assert len(results) == 3
 
 
 def test_a_score_has_the_task_of_its_suite(tmp_path):
@@ -123,7 +124,8 @@ def test_bibtex_has_the_papers_and_the_software():
         "  year = {2021},\n"
         "  url = {https://arxiv.org/abs/2104.08821}\n}"
     )
-    assert software.startswith("@software{semblance2026,\n") and "  version = {0.1.0}" in software
+    assert software.startswith("@software{semblance2026,\n")
+    assert "  version = {0.1.0}" in software
     assert "author = {{The Semblance developers}}" in software
 
 

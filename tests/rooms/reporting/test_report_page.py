@@ -61,10 +61,12 @@ def page(finished):
 
 def test_the_page_fetches_nothing_and_runs_its_own_script_alone(page, finished):
     text = (finished / "report.html").read_text()
-    assert page.stack == [] and text.count("<!--") == 1  # its record
+    assert page.stack == []
+    assert text.count("<!--") == 1
     links = [a[key] for _, a in page.tags for key in ("href", "src", "srcset", "action") if key in a]
     fetched = [link for link in links if not link.startswith("data:image/svg+xml;base64,")]
-    assert len(fetched) > 10 and len(links) == len(fetched) + 2 * 3  # a wide and a narrow one of each figure
+    assert len(fetched) > 10
+    assert len(links) == len(fetched) + 2 * 3
     assert not [link for link in fetched if re.match(r"\w+:|//|/", link)]
     assert not page.all("link", "iframe", "object", "embed", "svg")
     assert page.all("script") == [{}]
@@ -76,7 +78,8 @@ def test_the_page_fetches_nothing_and_runs_its_own_script_alone(page, finished):
     assert "default-src 'none'" in policy
     assert policy.endswith(f"script-src 'sha256-{b64encode(digest).decode()}'")
     assert not [a for _, a in page.tags if any(name.startswith("on") for name in a)]
-    assert "@import" not in text and not re.search(r"url\((?!#)", text)
+    assert "@import" not in text
+    assert not re.search(r"url\((?!#)", text)
 
 
 def test_links_lead_to_files_of_the_study_or_to_places_on_the_page(page, finished):
@@ -131,9 +134,12 @@ def test_with_two_seeds_the_page_says_that_nothing_is_tested_and_promises_no_p(
     monkeypatch.setattr(conftest.Study.per_run, "__defaults__", (few,))
     of_two = words_of(finish(tmp_path_factory.mktemp("two"), drawn=("learning_curves",), claim_p=None))
     said = "o difference is tested: runs have 1 or 2 seeds, a test needs 3."
-    assert f"N{said}" in of_two and f"n{said}" in of_two and said not in words_of(finished)
+    assert f"N{said}" in of_two
+    assert f"n{said}" in of_two
+    assert said not in words_of(finished)
     for promise in ("p of the two-sided t-test over seeds", "p of the claim alone", "p / corrected"):
-        assert promise not in of_two and promise in words_of(finished), promise
+        assert promise not in of_two, promise
+        assert promise in words_of(finished), promise
 
 
 def test_the_contents_lead_to_every_part_of_the_page(page, finished):
@@ -147,7 +153,8 @@ def test_the_contents_lead_to_every_part_of_the_page(page, finished):
         for tag in page.all("div")
         if tag.get("aria-labelledby", "").startswith("training")
     }
-    assert len(parts) == 10 and parts <= linked
+    assert len(parts) == 10
+    assert parts <= linked
     assert {"datasets", "corpora", "pools", "development"} <= linked
 
 
@@ -156,7 +163,8 @@ def test_labels_of_a_grid_stand_once_and_not_under_each_figure(finished):
     captions = "".join(re.findall(r"<figcaption>.*?</figcaption>", text, re.DOTALL))
     assert "Losses of different methods" in captions
     for label in (conftest.ADAPTED, conftest.STAND_IN):
-        assert label in text and label not in captions
+        assert label in text
+        assert label not in captions
 
 
 def test_a_label_that_the_table_lacks_stands_under_its_figure(tmp_path, monkeypatch):
@@ -212,9 +220,12 @@ def hostile(tmp_path_factory):
 def test_hostile_data_stays_text(page, hostile):
     found = Page(hostile.read_text())
     assert found.stack == []
-    assert found.all("b") == [] and found.scripts == page.scripts and len(found.all("script")) == 1
+    assert found.all("b") == []
+    assert found.scripts == page.scripts
+    assert len(found.all("script")) == 1
     assert not [a for _, a in found.tags if any(name.startswith("on") for name in a)]
-    assert len(found.all("img")) == 3 and len(found.all("style")) == len(page.all("style"))
+    assert len(found.all("img")) == 3
+    assert len(found.all("style")) == len(page.all("style"))
     assert found.text.count(HOSTILE) >= 3  # substitutions, their footnote, the gap's note
 
 
@@ -231,12 +242,14 @@ def test_runs_are_drawn_with_students_interval_the_baseline_and_the_papers_value
     ]
     drawn = compare_runs(Sheet("t", "", "", 0.05, "", rows, ["x", "STS"]), "STS")
     _lines, cells, (first, second, third) = zip(*drawn["runs"], strict=True)
-    assert first == dict.fromkeys(("low", "mean", "high"), drawn["base"]) and drawn["base"] == 4.55
+    assert first == dict.fromkeys(("low", "mean", "high"), drawn["base"])
+    assert drawn["base"] == 4.55
     assert second == {"published": 95.45}
     assert [third["low"], third["high"]] == pytest.approx(
         [50 - 100 * 2.483 / 22, 50 + 100 * 2.483 / 22], abs=0.01
     )
-    assert drawn["printed"] and [cell["task"] for cell in cells] == ["STS"] * 3
+    assert drawn["printed"]
+    assert [cell["task"] for cell in cells] == ["STS"] * 3
     assert drawn["head"]["measure"] == "m of STS, n 1"
     nothing = [row | {"mean": None, "published": None} for row in rows]
     assert compare_runs(Sheet("t", "", "", 0.05, "", nothing, ["x", "STS"]), "STS") == {}

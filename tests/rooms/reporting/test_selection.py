@@ -87,7 +87,8 @@ def test_notes_and_substitutions_of_all_tables_are_numbered_once():
     one = sheet(scores({"a": 1.0}, note="n", labels=["s"]))
     two = sheet([*scores({"b": 2.0}, note="n"), *scores({"b": 2.0}, "B", note="m", labels=["t"])], ["A", "B"])
     found = joined(one, two)
-    assert found.notes == {"n": 1, "m": 2} and found.substitutions == {"s": "a", "t": "b"}
+    assert found.notes == {"n": 1, "m": 2}
+    assert found.substitutions == {"s": "a", "t": "b"}
     head, *_ = in_rows(found)
     assert head[-2:] == ["A [1]", "B (b) [2]"]
 
@@ -166,7 +167,9 @@ def test_the_best_is_among_comparable_cells(cells, best):
 
 
 def test_a_metric_has_one_direction():
-    assert LOWER_IS_BETTER and NOT_RANKED and not LOWER_IS_BETTER & NOT_RANKED
+    assert LOWER_IS_BETTER
+    assert NOT_RANKED
+    assert not LOWER_IS_BETTER & NOT_RANKED
     assert [direction_of("sts", "all", metric) for metric in ("spearman", "alignment", "mean_cosine")] == [
         1,
         -1,

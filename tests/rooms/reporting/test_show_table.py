@@ -169,21 +169,24 @@ def test_a_papers_value_is_in_every_form_as_in_the_csv():
     text = "58.10 ± 0.14; paper 57.50"
     assert [cells[-1] for cells in in_rows(one)[1:]] == [text, "58.10 ± 0.14* (+8.12)"]
     assert text.replace("±", r"$\pm$") in latex(one, "")
-    assert "57.5" in to_csv([one]) and "paper 57.50" in in_terminal(one, 100)
+    assert "57.5" in to_csv([one])
+    assert "paper 57.50" in in_terminal(one, 100)
 
 
 def test_signs_of_latex_are_escaped_in_every_text():
     escaped = r"{[}a{]} 50\% \& \{x\}\_\$1\textasciicircum{}2\textasciitilde{}\#\textbackslash{}{*}"
     rows = [row(run, HOSTILE, labels=[HOSTILE], note=HOSTILE) for run in RUNS]
     text = latex(sheet(rows, [HOSTILE], title=HOSTILE, shown={RUNS[1]: HOSTILE}), "show 'a\nb%'")
-    assert text.splitlines()[0] == "% show 'a b%'" and HOSTILE not in text
+    assert text.splitlines()[0] == "% show 'a b%'"
+    assert HOSTILE not in text
     assert text.count(escaped) == 5  # title, heading, run, substitution and note
 
 
 def test_a_column_may_have_the_name_of_another():
     alike = latex(sheet([row(run, "seeds") for run in RUNS], ["seeds"]), "")
     lines = [line for line in alike.splitlines() if " & " in line]
-    assert lines[0] == r"run & seeds & seeds \\" and {line.count("&") for line in lines} == {2}
+    assert lines[0] == r"run & seeds & seeds \\"
+    assert {line.count("&") for line in lines} == {2}
 
 
 def test_measured_columns_are_shown_with_the_table_and_kept_out_of_the_csv(tmp_path, monkeypatch):
@@ -202,7 +205,9 @@ def test_measured_columns_are_shown_with_the_table_and_kept_out_of_the_csv(tmp_p
         file = score_file(RUNS[0], [score])
         begin_here(*command(rule, settings, experiment="t", scores=[file], published=[], table=output))
     text = printed("show", table)[1]
-    assert "1.25 " in text and "50.00" in text and "[1] measured on this machine" in text
+    assert "1.25 " in text
+    assert "50.00" in text
+    assert "[1] measured on this machine" in text
     assert (
         "| run | seeds | ms [1] | A |" in printed("show", table, "--markdown")[1]
     )  # in the order of the grid
@@ -251,7 +256,8 @@ def test_a_wrong_call_ends_in_one_line_that_deletes_nothing(finished, tmp_path, 
     scores = score_file("frozen", [gap("sts", "not there")])
     with pytest.raises((ConfigError, DataError)) as refused:
         printed("show", *(path.format(study=finished, scores=scores) for path in paths))
-    assert message in str(refused.value) and "Delete" not in str(refused.value)
+    assert message in str(refused.value)
+    assert "Delete" not in str(refused.value)
     assert len(str(refused.value).splitlines()) == 1
 
 
@@ -277,16 +283,14 @@ def two_studies(finished, tmp_path, monkeypatch):
 def test_tables_of_two_studies_are_one(two_studies):
     text = printed("show", *two_studies, "--latex")[1]
     words = shlex.split(text.splitlines()[0])
-    assert words[5:] == [*map(str, two_studies), "--latex"] and printed("show", *words[5:])[1] == text
+    assert words[5:] == [*map(str, two_studies), "--latex"]
+    assert printed("show", *words[5:])[1] == text
     named = re.findall(rf"^{re.escape(SIMCSE).replace('_', '._')} ([^&]*) &", text, re.MULTILINE)
-    assert (
-        named == ["(demo) (a,b)", "(second) (a,b)"]
-        and len(re.findall(r"^\w.* & .* & ", text, re.MULTILINE)) == 1 + 4 + 1
-    )
+    assert named == ["(demo) (a,b)", "(second) (a,b)"]
+    assert len(re.findall(r"^\w.* & .* & ", text, re.MULTILINE)) == 1 + 4 + 1
     beside = printed("show", *two_studies, "--by", "run", "--columns", "STS12", "--markdown")[1]
-    assert (
-        beside.startswith("| run | seeds | STS12 (demo) | STS12 (second) |\n") and beside.count(SIMCSE) == 1
-    )
+    assert beside.startswith("| run | seeds | STS12 (demo) | STS12 (second) |\n")
+    assert beside.count(SIMCSE) == 1
     assert printed("show", two_studies[0], two_studies[0]) == printed("show", two_studies[0])
 
 
@@ -308,7 +312,8 @@ def test_learning_curves_of_two_studies_are_one_figure(two_studies):
     picture = Path("both.svg").read_text()
     runs = [f"{SIMCSE} ({study})" for study in ("demo", "second")]
     assert 'style="background: white"' in picture
-    assert code == 0 and said["verdict"] == f"both.svg: 2 trainings of {', '.join(runs)}"
+    assert code == 0
+    assert said["verdict"] == f"both.svg: 2 trainings of {', '.join(runs)}"
     for text in (*runs, "optimiser steps", "training loss", "development score"):
         assert f">{text}</text>" in picture
     scored = pandas.read_parquet(history).dropna(subset="dev_score")
@@ -317,9 +322,11 @@ def test_learning_curves_of_two_studies_are_one_figure(two_studies):
         for row in said["points"]
         if row["metric"] == "dev_score" and row["run"] == runs[1]
     ]
-    assert points and points == [*zip(scored["step"], scored["dev_score"], strict=True)]
+    assert points
+    assert points == [*zip(scored["step"], scored["dev_score"], strict=True)]
     for name in ("both.pdf", "both.png"):
-        assert data("show", history, "--to", name)[0] == 0 and Path(name).stat().st_size > 10_000
+        assert data("show", history, "--to", name)[0] == 0
+        assert Path(name).stat().st_size > 10_000
 
 
 def test_a_run_without_training_has_no_curve(finished, tmp_path, monkeypatch):
@@ -330,9 +337,8 @@ def test_a_run_without_training_has_no_curve(finished, tmp_path, monkeypatch):
         with pytest.raises(DataError, match=r"frozen.*: not trained, so without a learning curve"):
             printed("show", place)
     code, said = printed("show", model, finished / "runs" / SIMCSE)
-    assert code == 0 and said.startswith(
-        f"not trained, so without a learning curve: {model}\nlearning_curves.svg: "
-    )
+    assert code == 0
+    assert said.startswith(f"not trained, so without a learning curve: {model}\nlearning_curves.svg: ")
 
 
 def test_tables_are_told_apart_by_the_shortest_text(tmp_path):

@@ -167,7 +167,8 @@ def test_a_cell_is_as_worked_out_by_hand(experiment, given, place, expected):
 
 def test_rows_come_in_the_order_of_the_grid_whatever_the_order_of_the_files():
     table = built()
-    assert table.schema.equals(TABLE) and table.equals(built(given=files()[::-1]))
+    assert table.schema.equals(TABLE)
+    assert table.equals(built(given=files()[::-1]))
     assert list(dict.fromkeys(table["run"].to_pylist())) == [BASE, OURS, OTHER]
     assert built(grid(MEASURED).part(measured=False)).equals(table)
     chosen = {
@@ -196,7 +197,8 @@ def test_a_path_shows_a_metric_of_training_at_one_step():
     paths = [{"heading": f"c {step}", "path_of": "threshold", "step": step, "digits": 3} for step in (2, 4)]
     table = built(grid(*paths), histories=histories)
     found, expected = cell(table, OURS, "c 2"), {"seeds": 3, "n": 1, "suite": "training", "task": "step 2"}
-    assert found["mean"] == pytest.approx(0.22) and found["metric"] == "threshold"
+    assert found["mean"] == pytest.approx(0.22)
+    assert found["metric"] == "threshold"
     assert {name: found[name] for name in expected} == expected
     for run, heading, step in ((OURS, "c 4", 4), (OTHER, "c 2", 2)):
         assert cell(table, run, heading)["note"] == f"its training has no threshold of step {step}"
@@ -222,7 +224,8 @@ def test_a_run_that_cannot_be_made_is_a_row_of_gaps_with_the_reason():
 
 def test_a_table_whose_runs_all_cannot_be_made_is_made_of_gaps():
     table = built(given=[(SCORES.empty_table(), [])], gaps=dict.fromkeys((BASE, OURS, OTHER), "no data root"))
-    assert len(table) == 6 and set(table["note"].to_pylist()) == {"no data root"}
+    assert len(table) == 6
+    assert set(table["note"].to_pylist()) == {"no data root"}
 
 
 def test_a_cell_has_the_labels_of_the_suites_that_it_shows():

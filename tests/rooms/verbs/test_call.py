@@ -20,7 +20,8 @@ def test_without_options_the_configuration_is_that_of_the_last_run_or_of_the_las
     for date, (study, call) in enumerate(runs.items()):
         note_call(study, *call)
         os.utime(STUDIES / f"{study}.json", (date, date))
-    assert given_call([], []) == runs["mine"] and given_call([], [], "demo") == runs["demo"]
+    assert given_call([], []) == runs["mine"]
+    assert given_call([], [], "demo") == runs["demo"]
     with pytest.raises(ConfigError, match=r"^other: has not run in this folder\. Give its configuration"):
         given_call([], [], "other")
 

@@ -39,7 +39,8 @@ def test_a_group_asks_for_the_sum_of_its_largest_jobs():
 def test_the_profile_as_it_is_delivered_is_read_as_snakemake_reads_it(monkeypatch, tmp_path):
     monkeypatch.chdir(ROOT)
     found = site_of("slurm")
-    assert found.groups["evaluate_sts"] == "evaluations" and found.components["evaluations"] == 4
+    assert found.groups["evaluate_sts"] == "evaluations"
+    assert found.components["evaluations"] == 4
     assert site_of("profiles/default") is None
     (tmp_path / "config.yaml").write_text(
         "executor: slurm\njobs: 1\nslurm-partition-config: partitions.yaml\n"
@@ -79,8 +80,10 @@ def test_the_words_of_sbatch_are_shown_with_the_request_and_a_remedy_if_it_refus
 
 def test_without_slurm_or_its_answer_there_is_one_line(sbatch, monkeypatch):
     ((good, line),) = slurm_answers(ASKED)
-    assert not good and line.startswith("SLURM: no sbatch on the PATH. Run this on a login node")
+    assert not good
+    assert line.startswith("SLURM: no sbatch on the PATH. Run this on a login node")
     monkeypatch.setattr(preflight, "SECONDS", 0.2)
     sbatch("while :; do :; done")
     ((good, line),) = slurm_answers(ASKED)
-    assert not good and line == "SLURM: sbatch did not answer within 0.2 s. Wait until slurmctld is up."
+    assert not good
+    assert line == "SLURM: sbatch did not answer within 0.2 s. Wait until slurmctld is up."

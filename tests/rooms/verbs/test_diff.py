@@ -67,7 +67,8 @@ def test_a_difference_is_followed_from_report_to_setting(root, other_study):
     assert last["changes"] == [change("setting", "corpus.max_words", 50, 40)]
     assert ("value", pytest.approx(0.1)) in [(one["name"], one["largest"]) for one in above[2]["numbers"]]
     code, shown = printed("diff", f"{STUDY}/report.html", "results/other/report.html")
-    assert code == 1 and shown.startswith(
+    assert code == 1
+    assert shown.startswith(
         "The contents differ, because of input corpus: setting corpus.max_words (50 and 40)."
     )
 
@@ -100,7 +101,8 @@ def test_code_packages_machine_commit_and_labels_are_compared_separately_from_co
             (folder / "model.safetensors").write_bytes(b"weights")
     for suffix in (".svg", ""):
         _code, said = data("diff", f"a{suffix}", f"b{suffix}")
-        assert said["contents_equal"] and _of_step({"step": 1}, said["differences"]) == [
+        assert said["contents_equal"]
+        assert _of_step({"step": 1}, said["differences"]) == [
             change("setting", "a.b", ABSENT, [1, '{"c": 2}']),
             change("setting", "empty", ABSENT, "{}"),
             change("code", WORDS, record.meaning[WORDS], ABSENT),

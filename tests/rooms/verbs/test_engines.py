@@ -65,7 +65,8 @@ def test_each_is_asked_once_and_its_answer_is_shown(config):
         lines = [*engine_answers(config(translator.url, model.url), JOBS)]
         assert len(translator.requests) == len(model.requests) == 1
     toy, (libre, said) = lines
-    assert libre and said.startswith("translators.libre: answers, '")
+    assert libre
+    assert said.startswith("translators.libre: answers, '")
     assert toy == (True, "llms.toy: answers, 'It flows.'")
 
 

@@ -127,8 +127,10 @@ def test_on_the_measured_gpu_a_training_takes_its_steps_of_64_by_the_size_of_its
     one, two, long, vague = (lengths.length(study, {"run": name}) for name in ("one", "two", "long", "vague"))
     assert (one.steps, two.steps, long.steps) == (100, 10, 100)
     assert [one.card_seconds, two.card_seconds] == pytest.approx([1.85, 80 * 0.0185])
-    assert (one.size, long.size) == ("base", "large") and math.isnan(long.card_seconds)
-    assert math.isnan(vague.steps) and math.isnan(vague.card_seconds)
+    assert (one.size, long.size) == ("base", "large")
+    assert math.isnan(long.card_seconds)
+    assert math.isnan(vague.steps)
+    assert math.isnan(vague.card_seconds)
 
 
 @pytest.mark.parametrize(

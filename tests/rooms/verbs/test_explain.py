@@ -95,15 +95,19 @@ def test_a_cell_leads_to_its_own_run_and_no_other(root):
     facts = {
         (row["section"], row["key"]): row["value"] for row in said["facts"] if row["path"] == model["path"]
     }
-    assert facts["setting", "method.temperature"] == 0.05 and facts["commit", ""]
+    assert facts["setting", "method.temperature"] == 0.05
+    assert facts["commit", ""]
     assert {"code", "package", "machine"} <= {section for section, _ in facts}
 
 
 def test_the_tree_has_jobs_hashes_labels_and_what_it_leaves_out(root):
     code, shown = printed("explain", TABLE, "--cell", "run=simcse,seed=1")
-    assert code == 0 and "[1] stand-in encoder" in shown and "seed2" not in shown
+    assert code == 0
+    assert "[1] stand-in encoder" in shown
+    assert "seed2" not in shown
     (model,) = (line for line in shown.splitlines() if "model: " in line)
-    assert model.strip().startswith("├── model: ") and "train_encoder(run=simcse, seed=1)" in model
+    assert model.strip().startswith("├── model: ")
+    assert "train_encoder(run=simcse, seed=1)" in model
     assert "(2 inputs of other rows left out)\n" in shown
 
 
@@ -245,7 +249,8 @@ def test_files_made_from_a_file_or_a_source_are_listed_up_to_the_report(root):
     pages = {"tables/main.parquet", "figures/main.svg", "report.html"}
     assert into(SCORE) == pages
     assert into(f"{MODEL}/model.safetensors") == pages | {"scores/sts/suite/plain/seed1.parquet"}
-    assert "datasets/stsb.parquet" in into(HUB.path) and len(into(HUB.path)) == 1 + 3 + 3
+    assert "datasets/stsb.parquet" in into(HUB.path)
+    assert len(into(HUB.path)) == 1 + 3 + 3
     assert "corpora/wiki/train.parquet" in into("resources/prompt.txt")
     assert into(f"{STUDY}/report.html") == set()
     with pytest.raises(DataError, match="no record names it"):

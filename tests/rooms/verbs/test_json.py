@@ -72,7 +72,8 @@ def test_a_row_is_a_flat_object_with_plain_keys(root, study, verb):
         patch.object(rebuild, "given_call", lambda *_: None),
     ):
         answers = [data(verb, *words)[1] for words in CALLS[verb]]
-    assert answers and all(answers)
+    assert answers
+    assert all(answers)
 
 
 def test_a_row_of_preflight_is_one_too(tmp_path):

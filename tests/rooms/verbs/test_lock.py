@@ -23,9 +23,12 @@ def test_a_lock_names_every_artefact_and_every_source_and_lies_below_results(roo
     found = json.loads(text)
     assert text == json.dumps(found, indent=1, sort_keys=True) + "\n"
     tables = {path.as_posix() for path in Path(STUDY).rglob("*.parquet")}
-    assert tables and tables < set(found["contents"]) == set(found["settings"])
-    assert "hub:owner/stsb@0123456789" in found["sources"] and "resources/prompt.txt" in found["sources"]
-    assert printed("lock", "--to", "again.json")[0] == 0 and Path("again.json").read_text() == text
+    assert tables
+    assert tables < set(found["contents"]) == set(found["settings"])
+    assert "hub:owner/stsb@0123456789" in found["sources"]
+    assert "resources/prompt.txt" in found["sources"]
+    assert printed("lock", "--to", "again.json")[0] == 0
+    assert Path("again.json").read_text() == text
 
 
 @pytest.mark.parametrize("change", [flip_a_byte, Path.unlink])
@@ -126,7 +129,8 @@ def test_by_default_the_studies_of_the_lock_are_compared(root, locked, study, mo
     assert (code, text) == (0, "As published: 15 artefacts have the contents of the lock.\n")
     code, text = printed("lock", STUDY, "results/other", "--check", locked, "--short")
     added = "As published: all 0 numbers; 15 artefacts differ or are not in the lock: `python"
-    assert code == 1 and text.startswith(added)
+    assert code == 1
+    assert text.startswith(added)
     edit(locked, contents={"results/third/a.parquet": "0" * 64})
     with pytest.raises(DataError, match="results/third: no such study"):
         printed("lock", "--check", locked)
@@ -176,5 +180,7 @@ def test_one_line_says_whether_numbers_or_bytes_differ(numbered, numbers, said):
     edit(locked, printed={table.as_posix(): numbers})
     reseal(table, rows=lambda rows: rows.set_column(0, "run", pa.array(["a", "b", "e"])))
     code, text = printed("lock", STUDY, "--check", locked, "--short")
-    assert code == 1 and text.startswith(said.format(table=table)) and len(text.splitlines()) == 1
+    assert code == 1
+    assert text.startswith(said.format(table=table))
+    assert len(text.splitlines()) == 1
     assert text.endswith(f"`python -m workflow_scripts lock {STUDY} --check lock.json` for details.\n")

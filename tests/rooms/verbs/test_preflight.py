@@ -41,7 +41,8 @@ def test_the_demo_can_run_here(preflight):
     *tables, packages, configuration, needs, disk, time, said = answer.stdout.splitlines()
     assert time.startswith("TIME ")
     assert all(line.startswith("ok   ") for line in (packages, configuration, needs, disk))
-    assert said == "It can run here to its end." and any("package:" in line for line in tables)
+    assert said == "It can run here to its end."
+    assert any("package:" in line for line in tables)
 
 
 def test_a_first_run_has_no_times_and_says_nothing_of_gpus_where_there_is_none(preflight, monkeypatch):
@@ -49,14 +50,17 @@ def test_a_first_run_has_no_times_and_says_nothing_of_gpus_where_there_is_none(p
     monkeypatch.setenv(cards.VISIBLE, "")
     said = preflight("--offline", "--json", "--configfile", DEMO)
     parts = parts_of(said.stdout)
-    assert len(parts["time_by_rule"]) > 10 and parts["time_in_all"] == []
+    assert len(parts["time_by_rule"]) > 10
+    assert parts["time_in_all"] == []
     assert {(row["seconds"], row["source"]) for row in parts["time_by_rule"]} == {(None, "unknown")}
     (note,) = parts["notes_on_times"]
     assert " on one H200 (docs/cluster.md) for 13 trainings" in note["line"]
     text = preflight("--offline", "--configfile", DEMO).stdout
-    assert "GPU hours" not in text and "GPU time" not in text
+    assert "GPU hours" not in text
+    assert "GPU time" not in text
     wrong = preflight("--cores", "none")
-    assert wrong.returncode == 2 and "--cores: 'none'. Write a number, 1 or more, or all." in wrong.stderr
+    assert wrong.returncode == 2
+    assert "--cores: 'none'. Write a number, 1 or more, or all." in wrong.stderr
 
 
 def test_every_mistake_of_a_configuration_is_a_red_line(preflight, tmp_path):

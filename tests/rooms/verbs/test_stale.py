@@ -141,7 +141,8 @@ def test_a_missing_file_is_missing_and_what_was_made_from_it_is_stale(root, stud
     assert not answer(changed)["stale"]
     TIMES.unlink()
     said = answer(changed)
-    assert list(said["missing"]) == [TIMES.as_posix()] and list(said["stale"]) == [f"{STUDY}/report.html"]
+    assert list(said["missing"]) == [TIMES.as_posix()]
+    assert list(said["stale"]) == [f"{STUDY}/report.html"]
     Path(STUDY, "report.html").unlink()  # from which nothing was made
     assert {*answer(changed)["missing"]} == {TIMES.as_posix(), f"{STUDY}/report.html"}
 
@@ -207,4 +208,5 @@ def test_all_paths_are_printed_if_asked_for(root):
     with patch.object(stale, "planned", lambda *_: [*changed.values()]):
         _, shown = printed("stale", "--all")
         _, brief = printed("stale")
-    assert f"stale: {STUDY}/tables/main.parquet\n" in shown and f"stale: {STUDY}" not in brief
+    assert f"stale: {STUDY}/tables/main.parquet\n" in shown
+    assert f"stale: {STUDY}" not in brief

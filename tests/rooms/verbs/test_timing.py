@@ -114,7 +114,8 @@ def test_the_nearest_training_is_taken_and_none_of_another_encoder(study):
         log=lines((0, 0), (6, 6), total=6),
     )
     ((only, source),) = estimate(study, training(study))
-    assert source == FINISHED and only > 3 + 2 * 6
+    assert source == FINISHED
+    assert only > 3 + 2 * 6
     finished("train_encoder", SIMCSE, "seed2", seconds=44.5, log=lines((0, 0), (16, 32)))
     twin = training(study, "jtcse.demo_twin.wiki_extract")
     assert estimate(study, training(study), twin) == [(44.5, FINISHED), (None, UNKNOWN)]
@@ -127,7 +128,8 @@ def test_a_time_without_a_gpu_says_nothing_of_one_with(study):
     finished("train_encoder", SIMCSE, "seed1", seconds=44.5, log=log)
     assert estimate(study, training(study)) == [(44.5, FINISHED)]
     ((seconds, source),) = estimate(study, training(study), place=Place(2, 1))
-    assert source == ON_CARD and seconds == pytest.approx(16 / 2 * 0.0185)
+    assert source == ON_CARD
+    assert seconds == pytest.approx(16 / 2 * 0.0185)
 
 
 def test_other_jobs_take_the_median_of_the_nearest_and_more_for_more_rows(study):
@@ -182,14 +184,16 @@ def test_nothing_is_said_of_gpus_that_no_job_gets():
     found = [timing.Estimate(10, FINISHED), timing.Estimate(20, FINISHED), timing.Estimate(math.nan, UNKNOWN)]
     (without,) = timing.in_all(jobs, found, HERE, 1)
     (printed,) = timing.shown([without])
-    assert not [key for key in printed if "GPU" in key] and printed["wall time"] == "31 s"
+    assert not [key for key in printed if "GPU" in key]
+    assert printed["wall time"] == "31 s"
     assert (without["CPU seconds"], without["wall seconds"]) == (2 * 10 + 20, 1 + 10 + 20)
     assert [row["time"] for row in timing.shown(timing.by_rule(jobs, found))] == ["20 s", "10 s", ""]
     (with_one,) = timing.in_all(jobs, found, Place(2, 1), 1)
     assert (with_one["CPU seconds"], with_one["GPU seconds"], with_one["jobs of unknown time"]) == (20, 20, 1)
     assert timing.in_all(jobs, [found[2]] * 3, HERE, 1) == []
     rules = timing.by_rule(jobs, found)
-    assert [row["rule"] for row in rules] == ["b", "a", "c"] and math.isnan(rules[2]["seconds"])
+    assert [row["rule"] for row in rules] == ["b", "a", "c"]
+    assert math.isnan(rules[2]["seconds"])
 
 
 @pytest.mark.parametrize(
@@ -216,7 +220,8 @@ def test_each_distinct_training_is_measured_once_and_leaves_nothing(study, monke
     ) for seed in ("1", "2")]  # fmt: skip
     lost = training(study)._replace(settings={"training": {}, "method": {"module": "nosuch"}})
     found = measure(study, [*jobs, lost], imports=5)
-    assert len({*found.seconds.values()}) == 1 and found.seconds.keys() == {job.benchmark for job in jobs}
+    assert len({*found.seconds.values()}) == 1
+    assert found.seconds.keys() == {job.benchmark for job in jobs}
     assert 5 < found.seconds[jobs[0].benchmark] < 500
     assert any("nosuch" in note for note in found.notes)
     assert not [*tmp_path.iterdir()]
@@ -224,7 +229,9 @@ def test_each_distinct_training_is_measured_once_and_leaves_nothing(study, monke
 
 def test_made_up_sentences_are_as_long_as_those_of_wikipedia(study):
     counts = [len(text.split()) for text in sentences_of(study, "wiki_extract", 500)]
-    assert 27 < sum(counts) / 500 < 31 and min(counts) >= 12 and max(counts) <= 46
+    assert 27 < sum(counts) / 500 < 31
+    assert min(counts) >= 12
+    assert max(counts) <= 46
 
 
 def test_time_that_other_programs_take_is_not_counted_on_a_busy_cpu(monkeypatch):

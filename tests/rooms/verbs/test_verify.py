@@ -21,7 +21,8 @@ HISTORY = Path(STUDY, "runs/plain/seed1/history.parquet")
 def findings(*columns):
     """Findings of verify in these columns; paths are relative to the study."""
     code, said = data("verify", STUDY)
-    assert code == bool(said["findings"]) and said["good"] == (not code)
+    assert code == bool(said["findings"])
+    assert said["good"] == (not code)
     short = [row | {"path": row["path"].removeprefix(f"{STUDY}/")} for row in said["findings"]]
     return [tuple(row[column] for column in columns or ("path", "kind")) for row in short]
 

@@ -83,7 +83,8 @@ def test_a_training_is_shown_with_step_scores_speed_and_time_left(living):
         "loss": 0.25,
         "best_dev_score": 0.7,
     }
-    assert one.items() >= known.items() and one["share"] == pytest.approx(4 / 300)
+    assert one.items() >= known.items()
+    assert one["share"] == pytest.approx(4 / 300)
     shown = printed("watch", "--once")[1]
     for text in ("study/train_encoder/simcse/seed1", "4 of 300", "1%", "0.25", "0.7", "1.143", "0:04:19"):
         assert text in shown
@@ -102,7 +103,8 @@ def test_rows_of_the_job_as_it_ran_before_are_not_shown(living):
     write_job("train_encoder/a", living, rows=[row(300)], lasted=10)
     os.utime("logs/study/train_encoder/a.csv", (time.time() - 60,) * 2)
     _, _, jobs = jobs_of()
-    assert jobs["train_encoder/a"]["step"] is None and jobs["train_encoder/a"]["state"] == "running"
+    assert jobs["train_encoder/a"]["step"] is None
+    assert jobs["train_encoder/a"]["state"] == "running"
 
 
 def test_jobs_of_this_machine_are_told_apart_by_their_processes(living):
@@ -156,7 +158,8 @@ def test_a_job_is_listed_until_it_ends_and_if_it_is_killed(folder):
         atexit._run_exitfuncs()  # as Python does at the end of a process of its own
 
     assert in_child(lambda: act(finish), log) == 0
-    assert Path(f"{log}.lock").read_bytes() == b"" and jobs_of()[1] == "jobs: none running"
+    assert Path(f"{log}.lock").read_bytes() == b""
+    assert jobs_of()[1] == "jobs: none running"
     assert in_child(lambda: act(lambda: os.kill(os.getpid(), signal.SIGKILL)), log) == -signal.SIGKILL
     assert jobs_of()[2]["make_table/demo"]["state"] == "died"
     assert re.fullmatch(rf"(process \d+ on {HERE} since \S+?:00){{2}}", log.read_text())
@@ -171,7 +174,8 @@ def test_without_logs_it_says_where_to_call_it(folder):
         text=True,
         check=False,
     )
-    assert asked.returncode == 2 and asked.stderr.startswith("DataError: logs/other: no such folder.")
+    assert asked.returncode == 2
+    assert asked.stderr.startswith("DataError: logs/other: no such folder.")
 
 
 def test_a_study_that_has_begun_may_have_no_logs_yet(folder):
@@ -194,7 +198,8 @@ def test_in_a_terminal_the_table_is_renewed_until_ctrl_c(living):
         shown += read_until(read, "6 of 300")
         process.send_signal(signal.SIGINT)
         assert process.wait() == 0
-    assert "jobs: 1 running" in shown and "Traceback" not in shown
+    assert "jobs: 1 running" in shown
+    assert "Traceback" not in shown
 
 
 def read_until(file, text, seconds=60):
