@@ -146,7 +146,8 @@ def test_a_family_does_what_its_row_says(tmp_path, family):
     assert [cell.replace(f"of type {family}", "of another type") for cell in found] == rows()[family][1:]
 
 
-def test_the_table_has_every_method_and_readout_and_says_which_families_are_packed():
+def test_the_table_has_every_method_and_says_what_is_packed():
+    """The table has every method and readout and says which families are packed."""
     table = rows()
     assert table["family"] == [*columns()]
     assert {family for family, row in table.items() if "packed" in row} == {*packed.FAMILIES} & {*table}

@@ -221,7 +221,8 @@ def score(vectors):
 
 
 @pytest.mark.parametrize("run", EACH)
-def test_sentence_transformers_gives_the_vectors_and_the_score_of_the_pipeline(models, run):
+def test_sentence_transformers_gives_the_vectors_and_score(models, run):
+    """sentence-transformers gives the vectors and the score of the pipeline."""
     encoder = load_encoder(Path(run, "model"))
     answer = models[run]
     # A whitening map divides by the smallest deviations, and multiplies rounding with them.
@@ -240,7 +241,8 @@ def test_sentence_transformers_gives_the_vectors_and_the_score_of_the_pipeline(m
 
 
 @pytest.mark.parametrize("run", EACH)
-def test_code_is_run_for_the_documented_kinds_alone_and_auto_model_never_gives_half_a_model(models, run):
+def test_code_is_run_for_documented_kinds_only(models, run):
+    """Code is run for the documented kinds only, and AutoModel never gives half a model."""
     encoder = load_encoder(Path(run, "model"))
     built_in = (
         isinstance(encoder, SentenceEncoder)
@@ -285,7 +287,8 @@ class TinySTS(AbsTaskSTS):
         self.data_loaded = True
 
 
-def test_every_method_and_every_readout_of_the_project_is_among_them():
+def test_every_method_and_readout_is_among_them():
+    """Every method and every readout of the project is among them."""
     folder = ROOT / "workflow_scripts"
     methods = {path.stem for path in (folder / "methods").glob("*.py")} - {"__init__", "contrastive"}
     readouts = {*small_methods.READOUTS} - small_methods.OF_A_FOLDER
@@ -330,7 +333,8 @@ def test_mteb_gives_the_number_of_the_pipelines_own_evaluation(models, tmp_path,
     assert f"{100 * found:.2f}" == f"{100 * own.value:.2f}"
 
 
-def test_mteb_runs_no_code_of_a_folder_whose_record_does_not_hold(models, tmp_path):
+def test_mteb_runs_no_code_of_an_altered_folder(models, tmp_path):
+    """mteb runs no code of a folder whose record does not hold."""
     folder = Path(shutil.copytree("jtcse-default/model", tmp_path / "model"))
     code = folder / "encoder_sum.py"
     code.write_text(f"{code.read_text()}\nraise SystemExit('foreign code ran')\n")

@@ -64,7 +64,7 @@ def test_a_figure_of_nothing_says_so(name):
     assert said in shown(name, block, {role: []}).texts
 
 
-def test_the_settings_of_a_figure_are_a_key_of_a_grid_or_of_the_report_or_those_of_the_extraction_study():
+def test_settings_of_figures_belong_to_a_grid_report_or_study():
     """An optional one of a grid."""
     keys = {name: field.annotation for name, field in Report.model_fields.items()}
     keys |= {name: field.annotation for name, field in GridBlock.model_fields.items()}

@@ -63,7 +63,8 @@ def test_vectors_are_as_wide_as_the_readout_says(encoder, batch_of):
     assert (vectors[0] - vectors[1]).abs().max() > 1e-3
 
 
-def test_neither_padding_nor_other_sentences_change_a_vector_unless_a_label_says_so(folder, encoder, name):
+def test_neither_padding_nor_neighbours_change_a_vector(folder, encoder, name):
+    """Neither padding nor other sentences change a vector unless a label says so."""
     dependent = small_methods.depends_on_batch(encoder, load_tokenizer(small_methods.bert(folder)))
     assert dependent == (name in OF_BATCH)
     assert dependent == any(LABEL in label for label in encoder.readout_settings.labels)
@@ -77,7 +78,8 @@ def test_a_gradient_reaches_every_parameter_of_a_readout(encoder, batch_of):
     assert still == []
 
 
-def test_a_readout_computes_as_exactly_beside_an_encoder_in_bfloat16(encoder, batch_of):
+def test_a_readout_is_exact_with_an_encoder_in_bfloat16(encoder, batch_of):
+    """A readout computes as exactly beside an encoder in bfloat16."""
     batch = batch_of(range(3))
     states = hidden_states(encoder.backbone, batch, encoder.readout.reads, None)
     exact = encoder.readout.read(states, *batch[:2])
@@ -85,7 +87,7 @@ def test_a_readout_computes_as_exactly_beside_an_encoder_in_bfloat16(encoder, ba
         assert torch.equal(encoder.readout.read(states, *batch[:2]), exact)
 
 
-def test_sentences_that_are_read_along_change_nothing_of_the_others(encoder, batch_of, name):
+def test_sentences_read_along_change_nothing_of_the_others(encoder, batch_of, name):
     """O-62: in training, with all that a readout draws; known are those where sentences of a batch meet."""
     batch, more = batch_of(range(3)), batch_of(range(3, 6))
     torch.manual_seed(0)
@@ -112,7 +114,7 @@ def decoder():
     return toys.make_backbone("llama", len(toys.make_tokenizer("llama")))
 
 
-def test_a_causal_decoder_is_refused_where_it_would_give_all_sentences_one_vector(decoder, name):
+def test_a_causal_decoder_is_refused_if_all_vectors_are_one(decoder, name):
     """Where its first token alone is read, which attends to no other."""
     block, tokenizer = READOUTS[name], toys.make_tokenizer("bert")
     readout = TypeAdapter(AnyReadout).validate_python(block)
@@ -129,7 +131,8 @@ def test_a_causal_decoder_is_refused_where_it_would_give_all_sentences_one_vecto
         check_not_collapsed(encoder.eval())
 
 
-def test_a_decoder_that_attends_both_ways_may_be_read_by_its_first_token(decoder):
+def test_a_bidirectional_decoder_is_read_by_its_first_token(decoder):
+    """A decoder that attends both ways may be read by its first token."""
     both = LlamaModel(decoder.config)
     attend_both_ways(both)
     readout = TypeAdapter(AnyReadout).validate_python(

@@ -98,7 +98,8 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("encoders")
 
 
-def test_every_method_and_every_readout_has_a_block_that_is_walked():
+def test_every_method_and_readout_has_a_block():
+    """Every method and every readout has a block that is walked."""
     assert small_methods.without_a_block() == []
     assert len(TRAINED) >= 21
     assert len(small_methods.readouts()) >= 15
@@ -112,7 +113,8 @@ def test_every_setting_matters_or_is_known_not_to(folder, name):
 
 
 @pytest.mark.parametrize("name", each(TRAINED))
-def test_a_gradient_reaches_every_parameter_that_is_meant_to_learn(folder, name):
+def test_a_gradient_reaches_every_parameter_meant_to_learn(folder, name):
+    """A gradient reaches every parameter that is meant to learn."""
     still = small_methods.effect(folder, small_methods.with_members(folder, BLOCKS[name])).still
     assert {parameter for parameter in still if not any(part in parameter for part in STILL)} == set()
 
@@ -140,7 +142,9 @@ def test_a_last_batch_of_two_has_the_loss_of_a_batch_of_two(folder, name):
 
 
 @pytest.mark.parametrize("name", each(TRAINED, quick=("simcse_3r", "jtcse", "simcse_s2sent")))
-def test_products_in_bfloat16_give_the_same_loss_to_a_few_percent(folder, name):
+def test_bfloat16_gives_the_same_loss_to_a_few_percent(folder, name):
+    """Products in bfloat16 give the same loss to a few percent."""
+
     def first_loss():
         objective = small_methods.made(folder, block).objective
         objective.module.train()

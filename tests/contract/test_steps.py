@@ -44,7 +44,8 @@ class Asking(TorchDispatchMode):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_step_draws_by_keys_alone_and_asks_a_device_for_nothing(folder, name, monkeypatch):
+def test_a_step_draws_by_keys_and_asks_a_device_for_nothing(folder, name, monkeypatch):
+    """A step draws only by keys, and asks a device for nothing."""
     monkeypatch.setattr(masking_utils, "is_tracing", lambda *_: True)  # as in a capture
     objective = objective_of(folder, name)
 

@@ -78,7 +78,8 @@ def test_a_wrong_call_is_a_line_and_code_2(tmp_path, words, said):
 ROWS = [{"name": "a, with a long tail", "n": 1234, "share": 0.123456}, {"name": "b", "n": 5, "share": None}]
 
 
-def test_an_answer_is_a_table_and_a_verdict_or_json_and_an_exit_code(capsys):
+def test_an_answer_is_a_table_or_json_with_an_exit_code(capsys):
+    """An answer is a table and a verdict or JSON and an exit code."""
     found = Answer(
         "one found",
         good=False,

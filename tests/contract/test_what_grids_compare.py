@@ -90,7 +90,7 @@ def texts_behind(study, run):
 WITH, WITHOUT = {"wiki1m_sick_r"}, {"wiki1m"}
 
 
-def test_whatever_jtcse_trained_itself_saw_the_sentences_of_sick_r_in_every_stage(paper):
+def test_own_trainings_of_jtcse_saw_sick_r_in_every_stage(paper):
     """Section IV-A, footnotes 7 and 12; what it quotes did not, and Table VIII has both, on both backbones."""
     grids = [grid for grid in paper.grids if grid.startswith("jtcse_")]
     found = {made: texts_behind(paper, run) for grid in grids for made, run in paper.runs(grid).items()}

@@ -347,7 +347,8 @@ def evaluate(objective: Objective, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("way", "family", "name"), EACH_WAY)
-def test_captured_and_resumed_steps_leave_the_bytes_of_eager_ones(folders, way, family, name):
+def test_captured_and_resumed_steps_leave_the_eager_bytes(folders, way, family, name):
+    """Captured and resumed steps leave the bytes of eager ones."""
     folder = folders[family, WAYS[way][0]]
     eager = steps_of(folder, name, way, captured=False)
     again = steps_of(folder, name, way, captured=True)
@@ -358,7 +359,8 @@ def test_captured_and_resumed_steps_leave_the_bytes_of_eager_ones(folders, way, 
 
 
 @pytest.mark.parametrize("name", AGAIN)
-def test_captured_steps_killed_and_resumed_ones_leave_the_bytes_of_others(folder, tmp_path, name):
+def test_captured_killed_and_resumed_steps_leave_the_same_bytes(folder, tmp_path, name):
+    """Captured steps and those killed and resumed leave the bytes of others."""
     eager = trained(name, folder, tmp_path / "eager", captured=False)
     replayed = trained(name, folder, tmp_path / "captured", captured=True)
     assert (eager.captures, replayed.captures > 0) == (0, ON_CARD)
@@ -368,7 +370,8 @@ def test_captured_steps_killed_and_resumed_ones_leave_the_bytes_of_others(folder
     assert differing(eager, trained(name, folder, tmp_path / "killed", captured=True)) == []
 
 
-def test_compiled_steps_leave_the_same_bytes_whatever_compiled_them(folder, tmp_path, compiled):
+def test_compiled_steps_leave_the_same_bytes(folder, tmp_path, compiled):
+    """Compiled steps leave the same bytes whatever compiled them."""
     first, second = (future.result() for future in compiled)
     assert differing(first, second) == []
     eager = trained("simcse", folder, tmp_path, captured=False)

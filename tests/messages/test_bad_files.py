@@ -88,7 +88,8 @@ def dump(text):
     return f'<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.10/">{page}</mediawiki>'
 
 
-def test_what_breaks_off_or_is_of_another_kind_is_one_line_and_not_half_a_corpus(loaded, tmp_path):
+def test_a_broken_file_is_one_line_and_not_half_a_corpus(loaded, tmp_path):
+    """What breaks off or is of another kind is one line and not half a corpus."""
     noise = os.urandom(4000).hex()
     whole = {
         "gzip": gzip.compress(noise.encode()),

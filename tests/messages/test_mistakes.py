@@ -1019,12 +1019,14 @@ STUDIES = ("config/config.yaml", "config/minilm.yaml", "config/mpnet.yaml", DEMO
 
 
 @pytest.mark.parametrize(("overlay", "change"), [*((study, both()) for study in STUDIES), (DEMO, UNUSED)])
-def test_studies_of_this_repository_are_sound_and_held_to_no_encoder_that_they_do_not_use(overlay, change):
+def test_studies_of_this_repository_are_sound(overlay, change):
+    """Studies of this repository are sound and held to no encoder that they do not use."""
     assert findings(change, overlay) == []
 
 
 @pytest.mark.parametrize(("change", "message"), MISTAKES.values(), ids=MISTAKES)
-def test_a_mistake_is_one_line_that_says_where_what_and_the_remedy(change, message):
+def test_a_mistake_is_one_line_with_place_and_remedy(change, message):
+    """A mistake is one line that says where, what and the remedy."""
     root = Path("/nowhere") if "/nowhere" in message else None
     found = findings(change, data_root=root)
     assert any(message in line for line in found), found
@@ -1281,20 +1283,23 @@ ARGUMENTS = {
 
 
 @pytest.mark.parametrize(("target", "message"), ARGUMENTS.items())
-def test_an_unknown_target_is_refused_though_such_a_file_may_be_there(tree, target, message):
+def test_an_unknown_target_is_refused_even_if_the_file_exists(tree, target, message):
+    """An unknown target is refused though such a file may be there."""
     code, printed = plan(tree, "--", target)
     assert code == 1
     assert message in printed
 
 
-def test_a_target_of_the_demo_without_its_configuration_is_told_that_none_is_given(tree):
+def test_a_target_without_its_configuration_is_told_so(tree):
+    """A target of the demo without its configuration is told that none is given."""
     code, printed = snakemake(tree, "-n", "--", "results/demo/tables/demo.parquet")
     assert code == 1
     assert "demo.parquet: no rule makes it. " in printed
     assert "No --configfile is given." in printed
 
 
-def test_words_on_the_command_line_are_what_they_are_in_a_file_and_braces_no_wildcards(tree):
+def test_words_on_the_command_line_are_read_as_in_a_file(tree):
+    """Words on the command line are what they are in a file and braces no wildcards."""
     numbers = ["offline=true", "training={max_steps: 7, learning_rate: 1.0e-4}", "data_root=null"]
     words = ["report={page: {shows: 'the set {a, b}'}}"]
     code, printed = plan(tree, "--config", *numbers, *words, "--", "./results/demo/report.html")

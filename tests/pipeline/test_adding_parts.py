@@ -21,7 +21,8 @@ def clone(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_a_method_is_added_as_its_page_says_and_its_own_runs_are_all_that_starts(clone):
+def test_a_method_is_added_as_its_page_says(clone):
+    """A method is added as its page says and its own runs are all that starts."""
     pretend_finished(clone)
     assert planned_jobs(clone) == {}
     steps = doc_blocks.follow(PAGES / "method.md", clone)
@@ -43,7 +44,8 @@ def test_a_readout_is_added_as_its_page_says(clone):
 
 
 @pytest.mark.slow
-def test_an_evaluation_is_added_as_its_page_says_and_scores_a_run(clone):
+def test_an_evaluation_is_added_as_its_page_says(clone):
+    """An evaluation is added as its page says and scores a run."""
     doc_blocks.follow(PAGES / "evaluation.md", clone)
     file = clone / "results/demo/scores/kendall/lee_order/frozen_avg.minilm/seed0.parquet"
     (row,) = pq.read_table(file).to_pylist()

@@ -61,7 +61,7 @@ def test_stale_agrees_with_what_snakemake_would_run(smoke_copy):
     assert max(row["behind"] for row in found["causes"]) > 10
 
 
-def test_a_number_that_its_job_does_not_give_is_found_by_rebuilding(bare):
+def test_a_wrong_number_is_found_by_rebuilding(bare):
     """Checksummed anew, so that no hash tells."""
     forge = (
         "import sys, pyarrow.parquet as pq, pyarrow.compute as pc\n"
@@ -78,7 +78,7 @@ def test_a_number_that_its_job_does_not_give_is_found_by_rebuilding(bare):
     assert {change["section"] for change in made["changes"]} <= {"machine"}
 
 
-def test_after_a_run_with_a_failed_job_a_key_in_the_environment_is_nowhere_and_other_jobs_are_done(bare):
+def test_after_a_failed_job_the_api_key_is_nowhere(bare):
     """A dataset that breaks its contract stops its own jobs, and is the last thing printed."""
     broken = {"datasets": {"lee": {"contract": {"rows": 1226}}}}
     (bare / "config/broken.yaml").write_text(yaml.safe_dump(broken))

@@ -14,7 +14,8 @@ from workflow_scripts.training.checkpoints import Checkpoint, load_checkpoint, s
 OURS = "f" * 64
 
 
-def test_a_disk_that_is_full_is_one_line_and_keeps_the_checkpoint_before(tmp_path):
+def test_a_full_disk_is_one_line_and_keeps_the_checkpoint(tmp_path):
+    """A disk that is full is one line and keeps the checkpoint before."""
     small, large = ({"model": {"weight": torch.arange(size)}} for size in (10.0, 100_000.0))
     save_checkpoint(tmp_path, OURS, Checkpoint(4, small))
     with (
@@ -30,7 +31,7 @@ def test_a_disk_that_is_full_is_one_line_and_keeps_the_checkpoint_before(tmp_pat
 
 
 @pytest.mark.slow
-def test_a_training_that_is_crashed_at_a_write_ends_in_the_same_bytes(tmp_path):
+def test_a_training_crashed_at_a_write_ends_in_the_same_bytes(tmp_path):
     """By another tool, ckpt-chaos, which kills and tears files."""
     make_inputs(tmp_path / "inputs")
     training = [sys.executable, "-m", "tests.support.step_checkpoints", str(tmp_path / "inputs"), "{out}"]

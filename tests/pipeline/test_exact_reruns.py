@@ -511,7 +511,8 @@ def test_a_comment_and_a_string_in_every_module_rerun_nothing(finished):
         assert planned_jobs(finished) == {}
 
 
-def test_an_edit_that_keeps_its_old_date_is_seen_and_may_be_waived(finished):
+def test_an_edit_under_its_old_date_is_seen_and_may_be_waived(finished):
+    """An edit that keeps its old date is seen and may be waived."""
     file = finished / file_of("methods.three_r")
     date = file.stat().st_mtime
     with edited(finished, ["methods.three_r"], REAL):
@@ -556,7 +557,7 @@ EDITS = {  # module to the jobs that a real edit of it brings back
 
 
 @pytest.mark.parametrize("module", EDITS)
-def test_a_module_is_an_input_of_the_jobs_that_compute_with_it_and_no_other(recorded, module):
+def test_a_module_is_an_input_of_the_jobs_that_compute_with_it(recorded, module):
     """As Snakemake has noted; that a job imports nothing else is held by ``tests/rooms/provenance``."""
     file, _, named = module.partition(":")
     changed = {f"{file_of(file).as_posix()}:{named}" if named else file_of(file).as_posix()}
@@ -591,9 +592,8 @@ def test_an_edit_reruns_as_many_jobs(finished, module):
     ],
     ids=["a column", "words", "a range", "a default"],
 )
-def test_a_column_or_default_reruns_what_may_read_it_and_what_only_refuses_reruns_nothing(
-    finished, module, was, becomes, planned
-):
+def test_a_column_or_default_reruns_what_may_read_it(finished, module, was, becomes, planned):
+    """A column or default reruns what may read it and what only refuses reruns nothing."""
     file = finished / file_of(module)
     text = file.read_text()
     assert text.count(was) == 1

@@ -103,7 +103,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_table_has_the_runs_that_could_be_made_and_gaps_with_reasons(finished):
+def test_the_table_has_possible_runs_and_gaps_with_reasons(finished):
+    """The table has the runs that could be made and gaps with reasons."""
     rows = read_table(finished / f"{TABLES}/toy.parquet", TABLE).to_pylist()
     of_pairs = {row["run"]: row for row in rows if row["heading"] == "pairs"}
     assert {run: row["note"] if row["mean"] is None else None for run, row in of_pairs.items()} == RUNS
@@ -130,7 +131,8 @@ def test_a_source_that_appears_is_trained_on_and_ends_its_gaps(finished):
     assert planned_jobs(finished, configfile=STUDY) == {}
 
 
-def test_a_run_that_fails_for_another_reason_still_stops_its_table(finished, tmp_path):
+def test_a_run_failing_for_another_reason_stops_its_table(finished, tmp_path):
+    """A run that fails for another reason still stops its table."""
     (finished / "data/lost.txt").write_text("")  # there, and not what its contract asks for
     (tmp_path / "other.yaml").write_text("name: other\n")
     try:

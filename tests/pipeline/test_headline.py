@@ -103,7 +103,8 @@ def test_the_headline_study_is_planned_without_a_network(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_headline_study_ends_in_a_page_with_printed_numbers_and_verdicts(tmp_path):
+def test_the_headline_study_ends_in_a_page_with_verdicts(tmp_path):
+    """The headline study ends in a page with printed numbers and verdicts."""
     tree = made_smaller(copy_tree(tmp_path))
     words = ("-m", "snakemake", "--cores", "2", "--quiet", "rules", "--configfile", STUDY, "config/toy.yaml")
     ended = run(tree, *words)

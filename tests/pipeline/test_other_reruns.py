@@ -28,7 +28,8 @@ def replaced(file: Path, pattern: str, text: str) -> AbstractContextManager[None
     return holding(file, after)
 
 
-def test_comments_docstrings_blanks_and_what_a_job_asks_for_rerun_nothing(finished):  # noqa: F811
+def test_comments_blanks_and_requests_rerun_nothing(finished):  # noqa: F811
+    """Comments, docstrings, blanks and what a job asks for rerun nothing."""
     files = [file for file in (finished / "rules").glob("*.smk") if "\nrule " in file.read_text()]
     assert len(files) > 5
     with ExitStack() as edits:
@@ -69,7 +70,7 @@ def test_an_edited_resource_that_nothing_reads_reruns_nothing(finished):  # noqa
         assert planned_jobs(finished) == NOTHING
 
 
-def test_a_model_that_is_not_there_is_made_again_though_all_that_was_made_from_it_is(finished):  # noqa: F811
+def test_a_missing_model_is_made_again(finished):  # noqa: F811
     """As a forced training leaves it that was killed, since Snakemake deletes a job's outputs before it starts."""
     model = next((finished / "results/demo/runs").glob("jtcse.*/seed1/model"))
     with ExitStack() as gone:
@@ -86,7 +87,8 @@ TAKEN_AWAY = {  # what a job that fails leaves missing behind results that are t
 }
 
 
-def test_what_a_failed_job_took_away_is_made_again_though_all_that_was_made_from_it_is(finished):  # noqa: F811
+def test_what_a_failed_job_took_away_is_made_again(finished):  # noqa: F811
+    """What a failed job took away is made again although everything made from it exists."""
     with ExitStack() as gone:
         for path in TAKEN_AWAY:
             assert (finished / "results/demo" / path).exists()
@@ -102,7 +104,7 @@ PACKAGES = [
 
 
 @pytest.mark.parametrize(("packages", "reruns"), PACKAGES)
-def test_another_version_of_a_package_reruns_what_computes_with_it(finished, packages, reruns):  # noqa: F811
+def test_another_version_of_a_package_reruns_its_users(finished, packages, reruns):  # noqa: F811
     """A stand-in beside the pipeline, which Python finds before the one that is installed."""
     places = {finished / f"{name.replace('-', '_')}-99.9.dist-info": name for name in packages}
     for place, name in places.items():

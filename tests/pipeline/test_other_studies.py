@@ -161,7 +161,8 @@ def test_a_changed_key_reruns_what_reads_it(finished, tmp_path, study, change, r
     assert planned_jobs(finished, str(overlay), configfile=f"{study}.yaml") == reruns
 
 
-def test_an_edited_prompt_asks_anew_and_a_missing_key_stops_a_run_before_any_job(finished, monkeypatch):
+def test_an_edited_prompt_asks_anew(finished, monkeypatch):
+    """An edited prompt is sent again, and a missing key stops a run before any job."""
     monkeypatch.delenv("DEEPSEEK_API_KEY", raising=False)
     prompt = finished / "resources/prompts/three_r_exemplars.txt"
     with holding(prompt, f"{prompt.read_text()} Please."):

@@ -39,7 +39,8 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("study", STUDIES)
-def test_a_study_that_names_its_own_grid_alone_makes_nothing_else(tree, tmp_path, study):
+def test_a_study_of_its_own_grid_makes_nothing_else(tree, tmp_path, study):
+    """A study that names only its own grid makes nothing else."""
     own = tmp_path / "own.yaml"
     own.write_text(yaml.safe_dump(OWN | {"experiments": ["mine"]}))
     planned = planned_jobs(tree, str(own), configfile=study)

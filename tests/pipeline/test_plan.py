@@ -53,7 +53,7 @@ def test_scored_pairs_are_encoded_on_a_gpu_of_this_machine(tmp_path, config, sch
     assert gpus["evaluate_sts"] == asks
 
 
-def test_a_target_of_another_study_is_refused_with_the_study_that_was_asked(tmp_path, monkeypatch):
+def test_a_target_of_another_study_is_refused(tmp_path, monkeypatch):
     """Without --configfile, a verb asks for the study of the last run."""
     monkeypatch.chdir(tmp_path)
     note_call("demo", [ROOT / DEMO], {})

@@ -47,7 +47,8 @@ WANTED = {
 }
 
 
-def test_a_student_an_ensemble_their_costs_cards_and_the_overlap_of_texts(smoke_copy):
+def test_a_student_an_ensemble_and_the_overlap_of_texts(smoke_copy):
+    """A student, an ensemble, their costs, cards and the overlap of texts."""
     (smoke_copy / "config/others.yaml").write_text(yaml.safe_dump(STUDY))
     (smoke_copy / "config/experiments/others.yaml").write_text(yaml.safe_dump(GRID))
     targets = [f"results/demo/{path}" for path in (*WANTED.values(), "tables/others.parquet")]

@@ -53,7 +53,8 @@ def translate(tree, server_url, *arguments, **calls):
 
 
 @pytest.mark.slow
-def test_a_server_translates_a_corpus_and_another_port_changes_nothing(tmp_path):
+def test_a_server_translates_and_another_port_changes_nothing(tmp_path):
+    """A server translates a corpus and another port changes nothing."""
     tree = copy_tree(tmp_path)
     with FaultServer(fault_server.translations(translated)) as server:
         done = translate(tree, server.url)

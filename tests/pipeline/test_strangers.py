@@ -94,7 +94,7 @@ def test_code_that_a_model_folder_brings_along_is_not_run(with_code, mark):
     assert not {"evil", "modeling_evil"} & sys.modules.keys()
 
 
-def test_of_a_strangers_model_folder_no_code_and_no_pickle_is_taken(tmp_path, with_code, mark):
+def test_no_code_and_no_pickle_of_a_stranger_is_taken(tmp_path, with_code, mark):
     """The folder that fetch_encoder hands on to other jobs, though its configuration still asks for the code."""
     for name in ("pytorch_model.bin", "training_args.bin", "optimizer.pt", "tokenizer.pkl"):
         (with_code / name).write_bytes(pickle.dumps(Evil(mark)))
@@ -147,7 +147,7 @@ for file in sys.argv[1:]:
 """
 
 
-def test_a_configuration_that_is_an_attack_ends_in_one_short_line(tmp_path, mark):
+def test_a_configuration_that_is_an_attack_ends_in_one_line(tmp_path, mark):
     """In a process that may use 2 GB and 60 seconds; a tag of Python is refused before it acts."""
     files = [tmp_path / f"evil{number}.yaml" for number in range(len(ATTACKS))]
     for file, text in zip(files, ATTACKS, strict=True):

@@ -9,7 +9,8 @@ from workflow_scripts.provenance.artefacts import read_table
 
 
 @pytest.mark.slow
-def test_an_encoder_learns_from_lines_of_text_in_chunks_of_a_batch(tmp_path):
+def test_an_encoder_learns_from_lines_in_chunks_of_a_batch(tmp_path):
+    """An encoder learns from lines of text in chunks of a batch."""
     folder = copy_tree(tmp_path)
     for step in doc_blocks.steps((ROOT / "docs/your_own_study.md").read_text("utf-8")):
         if step.use == "write":

@@ -62,7 +62,7 @@ def count_again(folder: Path, *arguments: str) -> None:
     assert finished.returncode == 0, finished.stderr[-3000:]
 
 
-def test_what_is_made_again_with_equal_contents_changes_nothing_behind_it(smoke_copy):
+def test_equal_contents_change_nothing_behind_them(smoke_copy):
     """After an edit that is other code and counts as before."""
     before, was = artefacts(smoke_copy), identity(smoke_copy / COUNTS)
     script = smoke_copy / SCRIPT
@@ -90,7 +90,7 @@ def whole(folder: Path, *targets: str) -> None:
     assert finished.returncode == 0, finished.stderr[-3000:]
 
 
-def test_results_that_were_copied_with_their_cache_are_computed_nowhere(bare):
+def test_copied_results_with_their_cache_are_not_computed(bare):
     """Snakemake, which has no notes of them, plans by dates."""
     before = artefacts(bare)
     shutil.rmtree(bare / "logs")
@@ -103,7 +103,7 @@ def test_results_that_were_copied_with_their_cache_are_computed_nowhere(bare):
 
 
 @pytest.mark.slow
-def test_a_wave_that_is_killed_at_random_moments_and_taken_up_ends_in_the_same_bytes(bare):
+def test_a_killed_wave_taken_up_ends_in_the_same_bytes(bare):
     """Most parts of the wave are cached; the rest is computed."""
     before, draw = identities(bare), random.Random(1)
     shutil.rmtree(bare / "results/demo")

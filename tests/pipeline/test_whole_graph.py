@@ -17,7 +17,8 @@ from workflow_scripts.verbs.records import Records, audited_studies
 
 
 @pytest.mark.slow
-def test_a_job_of_every_rule_writes_the_same_bytes_in_another_folder(smoke, monkeypatch):
+def test_a_job_of_every_rule_writes_the_same_bytes_elsewhere(smoke, monkeypatch):
+    """A job of every rule writes the same bytes in another folder."""
     monkeypatch.chdir(smoke)
     call = Call([*CONFIGS], {})
     jobs = rebuild.planned([], call)

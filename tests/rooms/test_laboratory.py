@@ -42,13 +42,15 @@ def configured(run: str) -> float:
 
 
 @pytest.mark.parametrize("table", RATES)
-def test_every_method_has_the_rate_of_its_highest_development_score(table):
+def test_every_method_has_the_best_rate_on_development(table):
+    """Every method has the rate of its highest development score."""
     for run, scores in measured(table).items():
         assert sorted(scores) == [3e-5, 1e-4, 3e-4]
         assert configured(run) == max(scores, key=lambda rate: scores[rate]), run
 
 
-def test_encoders_as_they_were_published_have_the_published_scores():
+def test_published_encoders_have_the_published_scores():
+    """Encoders as they were published have the published scores."""
     cells = pd.concat(
         pd.read_csv(ROOT / f"resources/laboratory/{name}.csv") for name in ("lab_evaluation", "lab_mpnet")
     )
@@ -75,7 +77,8 @@ def readme_rows():
     return {system: ["" if cell == "-" else cell for cell in cells] for system, *cells in rows}
 
 
-def test_a_cost_is_the_sum_of_the_measured_trainings_behind_a_system():
+def test_a_cost_is_the_sum_of_the_trainings_behind_a_system():
+    """A cost is the sum of the measured trainings behind a system."""
     costs = {row["name"]: float(row["median"]) for row in rows_in("benchmarks/results.csv") if row["median"]}
     systems = yaml.safe_load((ROOT / "resources/laboratory/systems.yaml").read_text("utf-8"))
     summed = {}
@@ -136,7 +139,7 @@ def idf_distance(kind, ours, theirs):
     return (of.loc[ours]["mean"] - of.loc[theirs]["published"]).abs().dropna().mean()
 
 
-def test_the_papers_idf_rows_of_random_embeddings_agree_when_exchanged():
+def test_idf_rows_of_random_embeddings_agree_when_exchanged():
     """O-86: idf over the task gives the rows that the paper calls idf^W, and the other way round."""
     for ours, theirs in (("idf^T", "idf^W"), ("idf^W", "idf^T")):
         assert idf_distance("STS", ours, theirs) < 0.6

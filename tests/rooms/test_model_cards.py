@@ -42,7 +42,8 @@ def test_every_run_of_the_demo_has_sources_with_licences(name):
     assert all(source["licence"] and source["origin"] for source in found["encoders"] + found["data"])
 
 
-def test_a_card_and_a_page_name_sources_behind_teachers_bases_and_added_sentences():
+def test_a_card_names_the_sources_behind_everything():
+    """A card and a page name sources behind teachers, bases and added sentences."""
     config, grids = copy.deepcopy(CONFIG), copy.deepcopy(GRIDS)
     config["corpora"]["wiki_extract"]["add_sentences_of"] = "sick_r_all"
     adapted = config["encoders"]["minilm_mlm"]["adapt"]

@@ -15,7 +15,8 @@ def imported(file):
             yield from [node.module.split(".")[1]] if "." in node.module else [one.name for one in node.names]
 
 
-def test_functions_of_jobs_join_models_with_other_packages_and_are_imported_by_none():
+def test_functions_of_jobs_are_imported_by_no_package():
+    """Functions of jobs join models with other packages and are imported by none."""
     shared = {"columns", "errors", "provenance", "settings"}
     files = [*(CODE / "jobs").glob("[!_]*.py")]
     assert len(files) == 6
@@ -26,7 +27,7 @@ def test_functions_of_jobs_join_models_with_other_packages_and_are_imported_by_n
     ]
 
 
-def test_only_the_workplace_of_a_study_is_read_from_variables_of_the_user():
+def test_only_the_workplace_is_read_from_variables():
     """Jobs get it in their call. cards.py notes there that a scheduler has granted a job its GPUs."""
     texts = {file.relative_to(CODE).as_posix(): file.read_text("utf-8") for file in CODE.rglob("*.py")}
     reading = {name for name, text in texts.items() if "os.environ" in text and '"SEMBLANCE_' in text}

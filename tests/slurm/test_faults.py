@@ -109,7 +109,8 @@ def test_a_job_out_of_memory_says_so_and_stops_no_other(faulty, node, start):
     assert len(jobs_of(node, "rule_slow")) == 2  # finished work stays
 
 
-def test_jobs_of_a_killed_driver_go_on_and_are_used_by_the_next_run(node, start, tmp_path):
+def test_jobs_of_a_killed_driver_are_used_by_the_next_run(node, start, tmp_path):
+    """Jobs of a killed driver go on and are used by the next run."""
     folder = make_study(tmp_path, kept=5)
     (folder / "hold").touch()
     killed = start(folder)

@@ -20,7 +20,8 @@ ASKED = {
 }
 
 
-def test_memory_gpu_partition_and_account_are_each_refused_with_a_reason(node: Node):
+def test_each_bad_request_is_refused_with_a_reason(node: Node):
+    """Memory, GPU, partition and account are each refused with a reason."""
     jobs = [PlannedJob(rule, {}, {}, [], [], queued=asked) for rule, (asked, _) in ASKED.items()]
     before = node.jobs()
     said = [*slurm_answers(requests_of(jobs, Site({}, {}, ["main", "gpu"])))]
@@ -32,7 +33,8 @@ def test_memory_gpu_partition_and_account_are_each_refused_with_a_reason(node: N
 
 
 @pytest.mark.parametrize(("folder", "taken"), [(f"{PREFIX}killed", False), ("site", True)])
-def test_a_killed_session_of_these_tests_is_no_cluster_of_this_machine(tmp_path, monkeypatch, folder, taken):
+def test_a_killed_session_of_tests_is_no_cluster(tmp_path, monkeypatch, folder, taken):
+    """A killed session of these tests is no cluster of this machine."""
     link, config = tmp_path / "slurm.conf", tmp_path / folder / "slurm.conf"
     monkeypatch.setattr(nodes, "ETC", link)
     assert not nodes.is_taken()

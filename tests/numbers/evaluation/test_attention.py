@@ -22,13 +22,14 @@ def settings(batch_size, max_sentences=10):
 
 
 @pytest.mark.parametrize(("tokens", "padding", "expected"), [(2, 0, 1), (17, 0, 0.25), (5, 3, 0.5)])
-def test_equal_token_vectors_have_energy_one_over_the_root_of_the_others(tokens, padding, expected):
+def test_equal_token_vectors_have_the_energy_worked_by_hand(tokens, padding, expected):
     """O-51; padding has no energy."""
     context = torch.cat([torch.ones(1, tokens, 8), torch.full((1, padding, 8), 9.0)], dim=1)
     assert energy(context, context[:, :, 0] == 1).item() == pytest.approx(expected)
 
 
-def test_energy_is_of_the_weighted_values_not_of_the_hidden_states(minilm):
+def test_energy_is_of_the_weighted_values(minilm):
+    """Energy is of the weighted values, not of the hidden states."""
     (model,), tokenizer = minilm
     tokens = tokenizer(SENTENCES[1], return_tensors="pt")
     with torch.no_grad():
@@ -42,7 +43,8 @@ def test_energy_is_of_the_weighted_values_not_of_the_hidden_states(minilm):
     assert by_layer["layer:3"] == pytest.approx(expected, rel=1e-5)
 
 
-def test_energy_has_a_score_per_layer_and_their_mean_whatever_the_batch(minilm):
+def test_energy_has_a_score_per_layer_and_their_mean(minilm):
+    """Energy has a score per layer and their mean whatever the batch."""
     alone, together = (cls_energy(*minilm, SENTENCES, settings(size)) for size in (1, 2))
     assert [score.aggregation for score in alone] == [*(f"layer:{layer}" for layer in range(1, 7)), "mean"]
     assert [score.value for score in alone] == pytest.approx([score.value for score in together], rel=1e-4)

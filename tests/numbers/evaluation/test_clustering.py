@@ -57,7 +57,8 @@ def test_labels_that_any_clustering_would_find_are_refused(table, column, found)
         clustering.load("toy", wrong, CONFIG)
 
 
-def test_texts_are_drawn_from_all_of_a_larger_set_and_always_the_same():
+def test_texts_are_drawn_from_all_of_a_larger_set_reproducibly():
+    """Texts are drawn from all of a larger set and always the same."""
     table = pa.table({"text1": [f"text {n}" for n in range(1000)], "label": ["a", "b"] * 500})
     few = drawn(table, 100)
     assert len(few) == 100

@@ -25,7 +25,7 @@ def run(model):
     return lambda ids, mask: model(input_ids=ids)  # a mask of meta tensors cannot be read
 
 
-def test_counts_of_bert_and_of_twin_encoders_are_those_of_the_papers_on_every_run():
+def test_counts_of_bert_and_twins_are_those_of_the_papers():
     """O-34 and O-50."""
     assert count_parameters(bert()) == 109_482_240
     model = bert(add_pooling_layer=False)

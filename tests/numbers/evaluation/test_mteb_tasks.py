@@ -74,9 +74,8 @@ def directly():
     return spearmanr((left * right).sum(axis=1), ROWS["score"]).statistic
 
 
-def test_an_evaluation_has_a_row_per_subset_and_metric_and_is_taken_from_the_cache_unless_it_is_torn(
-    tmp_path, cached
-):
+def test_a_row_per_subset_and_metric_is_cached_unless_torn(tmp_path, cached):
+    """An evaluation has a row per subset and metric and is taken from the cache unless it is torn."""
     folder = tmp_path / "results"
     first = run_local(folder, cache=cached)
     assert [(score.aggregation, score.metric) for score in first] == [
@@ -109,7 +108,8 @@ def test_a_task_without_its_data_is_a_gap_or_an_error(tmp_path):
         run_local(tmp_path, Unreachable())
 
 
-def test_the_mean_of_a_list_is_over_its_tasks_and_not_over_their_parts():
+def test_the_mean_of_a_list_is_over_tasks_not_their_parts():
+    """The mean of a list is over its tasks and not over their parts."""
     lists = {"two": {"A": "a", "B": "b"}, "one": {"A": "a"}}
     config = SETTINGS.model_copy(update={"lists": ["two", "one"], "metrics": ["map_at_1", "map_at_5", "f1"]})
     scores = [
@@ -127,7 +127,8 @@ def test_the_mean_of_a_list_is_over_its_tasks_and_not_over_their_parts():
     assert list_means(scores, lists, config)[1].note == "no map_at_5 of a"
 
 
-def test_lists_hold_the_papers_numbers_of_tasks_of_a_kind_and_this_mteb_knows_all():
+def test_lists_hold_the_papers_numbers_of_tasks():
+    """Lists hold the papers' numbers of tasks of a kind and this mteb knows all."""
     kinds = {
         name: Counter(task.metadata.type for task in find_tasks(task_names(LISTS.lists, [name])))
         for name in LISTS.lists

@@ -48,7 +48,8 @@ def test_texts_of_one_vector_rank_as_the_corpus_has_them(size):
     assert values == {"mrr@10": pytest.approx(1 / 3), "recall@1": 0.0, "recall@10": 1.0}
 
 
-def test_labels_that_do_not_say_which_pairs_are_duplicates_are_refused():
+def test_labels_that_name_no_duplicates_are_refused():
+    """Labels that do not say which pairs are duplicates are refused."""
     with pytest.raises(
         DataError, match="toy: label '2', but labels must be 1 for duplicates and 0 for other pairs"
     ):
@@ -63,7 +64,7 @@ def test_a_task_searches_every_question2():
     assert few == (["b"], ["a", "c"], [{1}], [-1])
 
 
-def test_near_duplicates_are_found_first_and_the_length_of_vectors_decides_nothing():
+def test_near_duplicates_come_first_whatever_the_lengths():
     """Forty pairs of questions about forty topics, every second marked as duplicates."""
     random = np.random.default_rng(0)
     topics = random.normal(size=(40, 16))
@@ -80,7 +81,7 @@ def test_near_duplicates_are_found_first_and_the_length_of_vectors_decides_nothi
     }  # fmt: skip
 
 
-def test_the_nearest_have_the_largest_cosines_and_a_zero_vector_is_far_from_all():
+def test_the_nearest_have_the_largest_cosines():
     """As a search by sorting every cosine."""
     vectors = np.random.default_rng(0).normal(size=(400, 12)).astype(np.float32)
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -93,7 +94,8 @@ def test_the_nearest_have_the_largest_cosines_and_a_zero_vector_is_far_from_all(
     assert nearest(vectors[:1], index_of(vectors[:2], None), 4).tolist() == [[0, 1, -1, -1]]
 
 
-def test_an_inverted_index_finds_the_nearest_of_the_lists_that_it_probes_the_same_every_time():
+def test_an_inverted_index_finds_the_nearest_of_probed_lists():
+    """An inverted index finds the nearest of the lists that it probes the same every time."""
     vectors = np.random.default_rng(0).normal(size=(600, 12)).astype(np.float32)
     exact = nearest(vectors[:50], index_of(vectors, None), 10)
     found = {}
@@ -122,7 +124,7 @@ def test_an_index_with_more_lists_than_texts_is_refused():
         InvertedIndex(nlist=2, nprobe=3)
 
 
-def test_quality_counts_the_first_relevant_hit_and_the_share_that_was_found():
+def test_quality_counts_the_first_hit_and_the_share_found():
     """O-15."""
     hits = [[1], [9, 1], [9, 8, 7, 1], [9]]
     assert quality(hits, [frozenset({1})] * 4)["mrr@10"] == 0.4375

@@ -76,7 +76,8 @@ def test_released_text_is_labelled_where_a_tokeniser_sees_case(tiny_bert):
     assert all(suite.labels(scored, uncased.tokenize) == [] for suite in suites.values())
 
 
-def test_a_suite_without_scores_has_no_label_and_a_gap_none_of_its_text(tiny_bert):
+def test_a_suite_without_scores_has_no_label(tiny_bert):
+    """A suite without scores has no label and a gap none of its text."""
     cased = toys.make_tokenizer("roberta")
     cased.backend_tokenizer.normalizer = None
     suite = StsSuite(datasets=["sts12", "lee"], max_tokens=8, label="few tokens")

@@ -25,7 +25,8 @@ def test_mean_and_standard_deviation_over_seeds():
     assert summarise([5.0]) == (1, 5.0, None)
 
 
-def test_a_direction_is_tested_by_the_two_sided_t_test_with_its_interval():
+def test_a_direction_is_tested_by_the_two_sided_t_test():
+    """A direction is tested by the two-sided t-test with its interval."""
     found, test = over_pairs(DIFFERENCES, SETTINGS), stats.ttest_1samp(DIFFERENCES, 0)
     interval = test.confidence_interval(0.95)
     assert found[:5] == pytest.approx((7, np.mean(DIFFERENCES), interval.low, interval.high, test.pvalue))
@@ -46,7 +47,7 @@ def test_sameness_is_tested_by_the_one_sided_tests_at_the_margin(margin):
 
 
 @pytest.mark.slow
-def test_equal_systems_are_found_to_differ_as_rarely_as_alpha_says():
+def test_equal_systems_differ_as_rarely_as_alpha_says():
     """If the margin is small against the spread, the data choose the side, and a test of this side errs twice as often."""
     random = np.random.default_rng(0)
     found = [over_pairs(random.normal(size=5), SETTINGS, 0.02) for _ in range(1500)]
@@ -58,7 +59,8 @@ def test_equal_systems_are_found_to_differ_as_rarely_as_alpha_says():
     ("difference", "margin", "p"),
     [(1.0, None, 0.0), (0.0, None, 1.0), (0.25, 0.5, 0.0), (0.5, 0.5, 1.0)],
 )
-def test_equal_differences_do_not_divide_by_zero_and_fewer_than_three_are_not_tested(difference, margin, p):
+def test_equal_differences_do_not_divide_by_zero(difference, margin, p):
+    """Equal differences do not divide by zero and fewer than three are not tested."""
     assert over_pairs([difference] * 3, SETTINGS, margin).p == p
     for n in (1, 2):
         assert over_pairs([difference] * n, SETTINGS, margin) == Evidence(n, difference)
@@ -102,7 +104,8 @@ def test_the_bootstrap_equals_ranking_every_resample_anew(cells, monkeypatch):
     assert evidence == pytest.approx((60, 0.3, *interval, p, steps * np.std(differences)))
 
 
-def test_sameness_over_pairs_counts_the_resamples_on_the_other_side_of_the_margin():
+def test_sameness_counts_the_resamples_beyond_the_margin():
+    """Sameness over pairs counts the resamples on the other side of the margin."""
     drawn = np.array([-0.1, 0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
     within, beyond = (over_resamples(0.35, drawn, 10, SETTINGS, margin) for margin in (0.45, 0.15))
     assert within.p == pytest.approx((4 + 1) / 11)

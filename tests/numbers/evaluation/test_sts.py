@@ -36,7 +36,7 @@ def scores_of(vectors_ND):
     return evaluate(sts, {"toy": PAIRS_TABLE}, lambda _: vectors_ND.astype(np.float32), config)
 
 
-def test_the_three_summaries_of_two_subsets_differ_as_they_should():
+def test_the_three_summaries_of_two_subsets_differ():
     """O-07: each subset alone is perfect; together their offsets turn the order around. wmean weighs by pairs."""
     scores = correlations(A=([1, 2], [1, 2]), B=([0, 0.5], [10, 11]))
     assert values(scores) == {"all": -0.6, "wmean": 1.0, "mean": 1.0, "subset:A": 1.0, "subset:B": 1.0}
@@ -45,7 +45,8 @@ def test_the_three_summaries_of_two_subsets_differ_as_they_should():
     assert [score.n for score in scores if score.metric == "spearman"] == [8, 8, 8, 6, 2]
 
 
-def test_a_task_without_subsets_has_equal_summaries_and_one_that_hides_them_has_only_all():
+def test_a_task_without_subsets_has_equal_summaries():
+    """A task without subsets has equal summaries and one that hides them has only all."""
     plain = correlations(**{"": ([1, 2, 3], [1, 3, 2])})
     assert values(plain) == {"all": 0.5, "wmean": 0.5, "mean": 0.5}
     hidden = sts.Judged("toy", np.array([None] * 3), np.array([1.0, 2, 3]))
@@ -61,7 +62,7 @@ def test_a_task_without_subsets_has_equal_summaries_and_one_that_hides_them_has_
     ],
     ids=["unit length", "scale", "rotation"],
 )
-def test_lengths_scales_and_rotations_of_embeddings_do_not_matter(transform):
+def test_lengths_scales_and_rotations_do_not_matter(transform):
     """O-11."""
     assert values(scores_of(VECTORS_ND)) == values(scores_of(transform(VECTORS_ND)))
 
@@ -77,7 +78,8 @@ def test_constant_judgements_or_cosines_score_0_and_never_nan():
 @pytest.mark.parametrize(
     "without", [([3, 3, 3], [1, 2, 3]), ([3], [1])], ids=["equal judgements", "one pair"]
 )
-def test_a_subset_without_a_correlation_counts_in_no_mean_and_the_means_say_so(without):
+def test_a_subset_without_a_correlation_counts_in_no_mean(without):
+    """A subset without a correlation counts in no mean and the means say so."""
     alone = correlations(A=([1, 2, 3], [1, 3, 2]))
     scores = correlations(A=([1, 2, 3], [1, 3, 2]), B=without)
     assert values(scores) == {"wmean": 0.5, "mean": 0.5, "subset:A": 0.5} | {"all": values(scores)["all"]}

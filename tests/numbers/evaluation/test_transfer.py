@@ -107,9 +107,7 @@ def test_nested_cross_validation_equals_a_loop_over_scikit_learn(random):
 @pytest.mark.parametrize(
     ("accuracies", "chosen"), [((0.80001, 0.80004), 0), ((0.80001, 0.80006), 1), ((0.7, 0.9, 0.9), 1)]
 )
-def test_accuracies_are_compared_to_a_hundredth_of_a_percent_and_the_smallest_penalty_wins(
-    accuracies, chosen
-):
+def test_the_smallest_of_equally_accurate_penalties_wins(accuracies, chosen):
     """As SentEval has it: 80.001% and 80.004% are the same, 80.006% is more."""
     assert best_of(np.array(accuracies)) == chosen
 
@@ -167,7 +165,8 @@ def expected_classes(features, scores, train, strength):
     return model.predict_proba(features) @ np.arange(1, 6)
 
 
-def test_a_graded_task_predicts_expected_classes_with_the_penalty_that_is_best_on_dev(random):
+def test_a_graded_task_predicts_expected_classes(random):
+    """A graded task predicts expected classes with the penalty that is best on dev."""
     firsts = sentences(random, 400)
     features = np.abs(encode(firsts)).astype(float)
     scores = np.clip(1 + features[:, :3].sum(axis=1), 1, 5).round(2)
@@ -280,7 +279,8 @@ def test_rows_are_in_sentevals_order_before_they_are_folded():
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_a_classifier_is_at_the_optimum_of_its_rows_and_never_predicts_a_class_without_one(classes, random):
+def test_a_classifier_is_at_the_optimum_of_its_rows(classes, random):
+    """A classifier is at the optimum of its rows and never predicts a class without one."""
     features = random.normal(size=(300, WIDTH)).astype(np.float32)
     targets = random.dirichlet(np.ones(classes), size=300)
     rows = np.arange(0, 300, 2)

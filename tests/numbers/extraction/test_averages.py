@@ -28,7 +28,7 @@ def averages(backbone, tokenizer, texts):
     return pa.concat_tables(sums.means())
 
 
-def test_a_token_seen_once_has_its_contextual_vector_and_one_never_seen_the_mean_of_all(backbone, tokenizer):
+def test_a_rare_token_has_its_vector_and_an_unseen_one_the_mean(backbone, tokenizer):
     """O-74 and F4."""
     text = tokenise(tokenizer, ["The old river"], 32).batch([0])
     with torch.no_grad():

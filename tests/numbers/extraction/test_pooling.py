@@ -18,7 +18,8 @@ def even(text):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_pass_gives_every_layer_and_weighting_as_a_pass_of_its_own_would(tiny_models, kind):
+def test_one_pass_gives_every_layer_and_weighting(tiny_models, kind):
+    """One pass gives every layer and weighting as a pass of its own would."""
     backbone, text = opened(tiny_models[kind])
     first = np.zeros(len(text.ids), np.float32)
     first[text.starts[:-1]] = 1
@@ -41,7 +42,8 @@ def test_one_pass_gives_every_layer_and_weighting_as_a_pass_of_its_own_would(tin
         np.testing.assert_allclose(found[pair], vectors, atol=1e-5)
 
 
-def test_the_input_table_is_averaged_with_layers_like_one_of_them(tiny_bert):
+def test_the_input_table_is_averaged_like_a_layer(tiny_bert):
+    """The input table is averaged with layers like one of them."""
     backbone, text = opened(tiny_bert)
     names = [(name, "avg") for name in ("static", "1", "last", "static+1+last")]
     found = pool_layers(backbone, text, {"avg": even(text)}, names, "float32")

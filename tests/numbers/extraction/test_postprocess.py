@@ -42,7 +42,7 @@ def test_normalising_changes_no_cosine_and_no_rank(vectors):
     assert not np.allclose(unit, vectors)  # which is why k-means changes
 
 
-def test_z_scores_are_scikit_learns_and_a_constant_feature_is_zero(vectors):
+def test_z_scores_are_those_of_scikit_learn(vectors):
     """O-77"""
     vectors[:, 4] = 0.1
     ours = shaped(ZSCORE, vectors)
@@ -50,7 +50,7 @@ def test_z_scores_are_scikit_learns_and_a_constant_feature_is_zero(vectors):
     assert not ours[:, 4].any()
 
 
-def test_whitened_vectors_have_the_identity_as_covariance_and_isoscore_one(vectors):
+def test_whitened_vectors_have_the_identity_as_covariance(vectors):
     """O-78"""
     white = shaped(WHITEN, vectors)
     np.testing.assert_allclose(np.cov(white.T), np.eye(12), atol=1e-4)
@@ -94,7 +94,7 @@ def test_a_fit_counts_every_vector_as_often_as_it_occurs(vectors, settings):
 
 @pytest.mark.parametrize("count", [40, 300], ids=["all of them", "more than quantiles"])
 @pytest.mark.parametrize("scale", [0.2, 1, 100], ids=["most are equal", "some are equal", "distinct"])
-def test_quantiles_of_given_references_are_scikit_learns_to_the_last_place(vectors, scale, count):
+def test_quantiles_of_references_are_those_of_scikit_learn(vectors, scale, count):
     """Its own interpolation, both ways and in no order, on the references that are fitted here."""
     vectors = np.round(scale * vectors)[:count]
     vectors[:, 5] = 3  # one feature that does not vary

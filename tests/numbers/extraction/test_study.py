@@ -234,7 +234,7 @@ def test_every_sample_as_a_document_is_nearer_to_the_printed_row():
     assert abs(found["idf_task"] - 74.4) + 0.1 < abs(found["idf_task_repeated"] - 74.4)
 
 
-def test_scores_of_a_grid_are_those_of_scikit_learn_and_scipy_cell_by_cell():
+def test_scores_of_a_grid_are_those_of_scikit_learn_and_scipy():
     """Vectors of all representations, compared with independent code for the remaining steps."""
 
     def without(principal, vectors):
@@ -296,7 +296,7 @@ OF_2, OF_4, LOG3 = np.log(3 / 2), np.log(5 / 4), np.log(3)
         ({"text": "templated", "documents": "subset", "repeated": "each"}, [0, 0, np.log(4), 0, 0, 0, 0]),
     ],
 )
-def test_a_tasks_documents_are_its_texts_as_the_weighting_has_them(tiny_bert, changes, expected):
+def test_documents_of_a_task_are_its_texts(tiny_bert, changes, expected):
     """F7, F8 and how often a repeated text counts, by hand: the second text occurs three times, the third is the only
     one of its subset.
     """
@@ -315,7 +315,7 @@ def test_a_tasks_documents_are_its_texts_as_the_weighting_has_them(tiny_bert, ch
     np.testing.assert_allclose(found.weights_F[:7], np.array(expected) / sum(expected), rtol=1e-6)
 
 
-def test_random_vectors_have_the_lengths_and_cosines_of_their_distribution():
+def test_random_vectors_have_the_lengths_of_their_distribution():
     """O-83: E|v| is .1 sqrt(768); ten tokens average to .8764; texts that share m of n tokens have cosine m/n."""
     representation = RandomRepresentation(kind="random", width=768, sd=0.1, draws=2, seed=0)
     one, other = random_tables(representation, 6000)

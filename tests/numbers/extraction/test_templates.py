@@ -57,7 +57,7 @@ def test_prompts_have_the_bytes_of_their_papers(sentence, plain, stopped):
     ],
     ids=["t0", "t1", "t2", "t3", "t4", "mask alone"],
 )
-def test_a_sentence_in_a_prompt_is_the_mean_of_the_last_states_of_its_masks(tmp_path, template, masks):
+def test_a_prompted_sentence_is_the_mean_of_its_masks(tmp_path, template, masks):
     """O-88: all templates take one path, whatever their words and number of masks."""
     folder = toys.write_model(tmp_path / "bert", "bert", max_position_embeddings=256)
     backbone, tokenizer = load_backbone(folder), load_tokenizer(folder)

@@ -76,7 +76,7 @@ def test_a_text_is_weighed_by_the_table_of_its_own_group(tokenizer):
     np.testing.assert_allclose(first, [0.25] * 4, rtol=1e-6)
 
 
-def test_weights_of_a_text_sum_to_one_and_equal_idf_is_the_average(tokenizer, vocabulary):
+def test_weights_of_a_text_sum_to_one(tokenizer, vocabulary):
     """O-71; the base of the logarithm cancels too."""
     text = tokenise(tokenizer, sentences(20), 32)
     equal = weights_of(text, np.full((1, len(vocabulary.tokens)), 3.7))
@@ -91,7 +91,7 @@ def test_weights_of_a_text_sum_to_one_and_equal_idf_is_the_average(tokenizer, vo
     )  # O-72: [CLS] and [SEP] are in every text
 
 
-def test_a_text_without_a_weighted_token_falls_back_to_the_average(tokenizer, vocabulary):
+def test_a_text_without_weighted_tokens_is_averaged(tokenizer, vocabulary):
     """F6"""
     text = tokenise(tokenizer, ["the. a,", "the river"], 32)
     settings = Unbiased(kind="unbiased", label="x")

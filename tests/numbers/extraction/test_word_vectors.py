@@ -109,7 +109,8 @@ def test_the_job_reads_what_the_graph_has_planned_and_labels_it(package, tmp_pat
     assert (plan["kind"], plan["files"], rows, labels) == ("files", files, 3, [LABEL])
 
 
-def test_a_package_that_is_not_installed_is_a_gap_that_names_its_files(package, tmp_path, monkeypatch):
+def test_a_package_that_is_not_installed_is_a_gap(package, tmp_path, monkeypatch):
+    """A package that is not installed is a gap that names its files."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [place for place in sys.path if place != str(package.parent)])
     source, rows, (label,) = read_as_planned(block(package), tmp_path)
@@ -118,7 +119,8 @@ def test_a_package_that_is_not_installed_is_a_gap_that_names_its_files(package, 
     assert label.endswith(f"words.parquet (sha256 {sha256_of(package / 'data/words.parquet')})")
 
 
-def test_whole_words_are_looked_up_in_lower_case_and_unknown_ones_left_out():
+def test_words_are_looked_up_in_lower_case():
+    """Whole words are looked up in lower case and unknown ones left out."""
     text = split_into_words(["the", "river", ","], ["The river, the sea", "sea", ""], 10)
     assert np.split(text.ids, text.starts[1:-1])[0].tolist() == [1, 2, 3, 1]
     assert text.lengths.tolist() == [4, 1, 1]

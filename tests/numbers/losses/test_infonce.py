@@ -56,7 +56,7 @@ def test_the_order_of_the_batch_does_not_matter(order, seed):
 
 @pytest.mark.parametrize("temperature", [0.01, 0.05, 1.0])
 @pytest.mark.parametrize("negatives", [False, True])
-def test_it_equals_multiple_negatives_ranking_loss_and_so_do_its_gradients(temperature, negatives):
+def test_it_equals_multiple_negatives_ranking_loss(temperature, negatives):
     """Sentence-transformers as an independent implementation, scale 1 / temperature."""
     from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
@@ -88,7 +88,7 @@ def test_cosines_are_never_products_in_bfloat16():
 @pytest.mark.parametrize(
     ("weight", "expected"), [(0.0, math.log(128)), (1.0, math.log(127 + math.e))], ids=["plain", "weighted"]
 )
-def test_with_all_similarities_equal_it_is_the_log_of_the_candidates_weights(weight, expected):
+def test_equal_similarities_give_the_log_of_the_weights(weight, expected):
     """O-19, batch of 64: ln 128, and ln(127 + e) where a row's own hard negative weighs e."""
     same = torch.ones(64, 8, dtype=torch.float64)
     loss = infonce_with_negatives(same, same, same, 0.05, weight)

@@ -66,7 +66,7 @@ def test_the_constraint_at_points_worked_by_hand(cosine, k, t, weight, expected)
     assert value == pytest.approx(expected, rel=1e-7, abs=1e-7)
 
 
-def test_all_similarities_equal_gives_the_logarithm_of_all_other_views():
+def test_equal_similarities_give_the_log_of_all_other_views():
     """O-45: B = 64, ln 127 = 4.8441871."""
     same = torch.ones(128, 8).double()
     assert contrast_views(same, same, 0.05).item() == pytest.approx(4.8441871, abs=1e-7)

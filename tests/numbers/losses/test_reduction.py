@@ -25,7 +25,7 @@ def test_two_sentences_worked_by_hand():
     assert reduced.tolist() == [[[0.0, 0.0], [2.0, 0.0]]]
 
 
-def test_overall_subtraction_a_vector_of_zeros_and_the_dynamic_mask():
+def test_reduction_in_its_three_special_cases():
     """O-63: c above all deviations; nothing redundant; each vector's own value taken away."""
     rows_BD, redundant_D, spread_D = rows(), rows(1, seed=1)[0], deviation(rows())
     everywhere_D = threshold(float(spread_D.max()) + 0.1)(spread_D)
@@ -37,7 +37,7 @@ def test_overall_subtraction_a_vector_of_zeros_and_the_dynamic_mask():
     assert torch.equal(reduce(rows_BD[None], None, member_D)[0], torch.where(spread_D < c, 0.0, rows_BD))
 
 
-def test_a_translation_of_rows_and_redundant_vector_leaves_what_is_reduced_unchanged():
+def test_a_shared_translation_leaves_the_reduced_unchanged():
     """O-65."""
     rows_BD, redundant_D, shift_D = rows().double(), rows(1, seed=1)[0].double(), rows(1, seed=2)[0].double()
     c = float(deviation(rows_BD).median())
@@ -59,14 +59,14 @@ def gradient_of_c(surrogate):
     return module.c.grad
 
 
-def test_the_step_itself_gives_the_threshold_no_gradient_and_the_surrogates_do():
+def test_the_step_gives_no_gradient_and_surrogates_do():
     """O-66."""
     assert gradient_of_c("frozen") is None
     assert gradient_of_c("straight_through").item() != 0
     assert gradient_of_c("soft").item() != 0
 
 
-def test_the_straight_through_gradient_is_that_of_the_sigmoid_by_finite_differences():
+def test_the_straight_through_gradient_is_that_of_the_sigmoid():
     """O-66: d sigmoid((c - sigma) / T) / dc, weighted by what membership does to the loss."""
     deviation_D, weight_D = torch.tensor([0.1, 0.3, 0.28]).double(), torch.tensor([1.0, -2.0, 0.5]).double()
     module = threshold(0.29).double()
@@ -77,7 +77,8 @@ def test_the_straight_through_gradient_is_that_of_the_sigmoid_by_finite_differen
     assert module.c.grad.item() == pytest.approx(((high - low) / 2e-6).item(), rel=1e-4)
 
 
-def test_the_encoder_learns_through_the_deviations_of_the_soft_gate_alone():
+def test_the_encoder_learns_through_deviations_of_the_soft_gate():
+    """The encoder learns only through the deviations of the soft gate."""
     for surrogate, learns in (("straight_through", False), ("soft", True)):
         rows_BD = rows().requires_grad_()
         threshold(0.5, surrogate)(deviation(rows_BD)).sum().backward()

@@ -61,7 +61,7 @@ def vectors(objective, folder, column):
 
 @pytest.mark.parametrize("kind", toys.KINDS)
 @pytest.mark.parametrize("pooler", toys.POOLERS)
-def test_without_dropout_both_views_are_one_whose_order_does_not_matter(tiny_models, kind, pooler):
+def test_without_dropout_both_views_are_one(tiny_models, kind, pooler):
     """O-20: positive cosine 1, and the loss is that of the vectors against themselves."""
     objective = make(tiny_models[kind], "simcse", pooler=pooler, dropout=0.0)
     first, second = objective.encoder.project(views_of(objective, 1))
@@ -112,7 +112,8 @@ def test_all_views_go_through_the_encoder_in_one_call(tiny_bert, monkeypatch, mo
     assert sizes == [sentences]
 
 
-def test_a_head_goes_with_cls_alone_and_is_left_out_at_test_unless_asked_for(tiny_bert):
+def test_a_head_goes_with_cls_and_is_left_out_at_test(tiny_bert):
+    """A head goes only with CLS, and is left out at test unless asked for."""
     for pooler in toys.POOLERS:
         for asked in (False, True):
             encoder = make(tiny_bert, "simcse", pooler=pooler, head_at_test=asked).module
@@ -145,7 +146,8 @@ def random_views(*shape):
 
 
 @pytest.mark.parametrize("weight", [0.0, 1.0, 3.0])
-def test_informin_cl_adds_twice_the_squared_distance_of_the_normalised_views(tiny_bert, weight):
+def test_informin_cl_adds_twice_the_squared_distance(tiny_bert, weight):
+    """InforMin-CL adds twice the squared distance of the normalised views."""
     objective = make(tiny_bert, "informin_cl", reconstruction_weight=weight)
     views_2BD = random_views(2, 6, 5)
     first, second = F.normalize(views_2BD, dim=-1)

@@ -76,7 +76,7 @@ def test_the_generator_learns_nothing_and_drops_out_if_it_is_to(folder, dropout)
     assert torch.equal(one, other) != dropout
 
 
-def test_chosen_words_are_filled_with_what_the_generator_finds_likeliest(folder):
+def test_chosen_words_are_filled_with_the_likeliest(folder):
     """The generator's head on the states of its input, written out; words that were not chosen stay."""
     objective, _ = make(folder)
     inputs = objective.inputs(1)
@@ -93,7 +93,7 @@ def test_chosen_words_are_filled_with_what_the_generator_finds_likeliest(folder)
     assert torch.equal(filled, torch.where(chosen, likeliest, batch.ids_BT))
 
 
-def test_the_generator_rewrites_every_token_but_cls_and_sep_counts_as_replaced(folder):
+def test_the_generator_rewrites_every_token_but_special_ones(folder):
     """The code's three lines on the generator's scores of all tokens; sentences of several lengths are padded."""
     objective, _ = make(folder, ROWS, filled="all", weight=0.5)
     inputs = objective.inputs(1)
@@ -128,7 +128,7 @@ def test_the_discriminator_reads_the_vector_in_place_of_cls(folder):
 
 
 @pytest.mark.parametrize("kind", toys.KINDS)
-def test_the_discriminator_is_that_of_transformers_on_padding_too(tiny_models, kind):
+def test_the_discriminator_is_that_of_transformers(tiny_models, kind):
     """Scores and gradients of a padded batch, packed, and by Transformers with its hook."""
     torch.manual_seed(0)
     discriminator = diffcse.Discriminator(load_backbone(tiny_models[kind], dropout=0.0)).train()
@@ -170,7 +170,7 @@ HEADS = {
 
 
 @pytest.mark.parametrize("head", HEADS)
-def test_heads_of_published_encoders_score_as_transformers_has_them(tmp_path, head):
+def test_published_heads_score_as_in_transformers(tmp_path, head):
     """Against AutoModelForMaskedLM; on states so small that LayerNorm's epsilon counts."""
     kind, settings = HEADS[head]
     published, ids, mask = published_head(tmp_path, kind, **settings)
@@ -196,7 +196,8 @@ def published_head(folder, kind, **settings):
     return published, ids, torch.ones_like(ids)
 
 
-def test_a_head_that_scores_otherwise_than_in_transformers_is_refused(tmp_path, monkeypatch):
+def test_a_head_that_scores_otherwise_is_refused(tmp_path, monkeypatch):
+    """A head that scores otherwise than in transformers is refused."""
     published_head(tmp_path, "bert")
     score = mlm.PublishedLanguageModel.forward
     monkeypatch.setattr(mlm.PublishedLanguageModel, "forward", lambda *given: 1.01 * score(*given))

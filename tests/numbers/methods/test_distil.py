@@ -56,7 +56,7 @@ def test_the_loss_written_out(tiny_bert):
     assert loss_of(objective, 2).item() == pytest.approx(float(((own - vectors[rows]) ** 2).mean()), rel=1e-5)
 
 
-def test_one_forward_pass_a_step_and_a_gradient_in_the_student_alone(tiny_bert, monkeypatch):
+def test_one_forward_pass_and_a_gradient_in_the_student_only(tiny_bert, monkeypatch):
     """O-52: the teacher is a file."""
     objective = make(tiny_bert, Teacher(twin_vectors(tiny_bert), 2))
     sizes = toys.passes(monkeypatch)

@@ -94,7 +94,7 @@ def test_identical_sub_encoders_attend_across_as_to_themselves(parts, mode, ever
 
 @pytest.mark.parametrize("mode", ["parallel", "literal"])
 @pytest.mark.parametrize("every", [None, 1, 2, 4])
-def test_the_primitive_stream_is_that_of_two_stock_encoders_whatever_crosses(parts, mode, every):
+def test_the_primitive_stream_is_that_of_two_stock_encoders(parts, mode, every):
     """O-38: to the rounding of products over packed tokens, which depends on the processor; and bit by bit without."""
     _, _, material = parts
     sub_encoders = two_of(parts)
@@ -123,7 +123,7 @@ def test_swapping_the_sub_encoders_swaps_their_states(parts, mode):
         assert torch.equal(getattr(here, stream)[1], getattr(there, stream)[0])
 
 
-def test_how_often_layers_attend_across_matters_for_parallel_streams_alone(parts):
+def test_the_period_of_crossing_matters_for_parallel_streams(parts):
     """O-37: literally read, Eqs. 8 to 10 give the same loss for every k."""
     losses = {}
     for mode, every in itertools.product(("literal", "parallel", "feedback"), (1, 2, 4)):
@@ -236,7 +236,7 @@ def test_the_terms_are_equations_11_to_15_written_out(parts, forward):
 
 
 @pytest.mark.parametrize("modulus_of", ["pooler", "cls"])
-def test_the_loss_reads_cls_states_cross_streams_and_each_encoders_own_pooler(parts, modulus_of):
+def test_the_loss_reads_cls_cross_streams_and_own_poolers(parts, modulus_of):
     """JTCSE, section III-C: h of the last layer, c of the cross stream, p of the sub-encoder's own pooler."""
     objective = make(parts, direction="forward", modulus_of=modulus_of)
     objective.module.eval()
@@ -265,7 +265,7 @@ def test_the_direction_is_a_function_of_seed_and_step(parts):
     assert all(ahead.goes_forward(step) for step in range(1, 60))
 
 
-def test_each_sub_encoder_is_called_once_with_both_views_and_no_layer_more_than_it_must(parts, monkeypatch):
+def test_each_sub_encoder_is_called_once_with_both_views(parts, monkeypatch):
     """Two calls with 2B rows are four forward passes; the cross stream repeats what follows the attention."""
     objective = make(parts)
     seen = {part: toys.passes(monkeypatch, part) for part in ("embedded", "attended", "finished")}
@@ -291,7 +291,7 @@ def test_without_icnce_no_cross_stream_is_computed(parts, terms, mode, finished,
     assert ran == [16] * (2 * finished)
 
 
-def test_at_test_the_sub_encoders_are_two_stock_encoders_added_up(parts):
+def test_at_test_sub_encoders_are_two_stock_encoders_summed(parts):
     """O-48, O-50: [CLS] of each, no weights beside theirs; the sum has the cosines of the mean."""
     _, _, material = parts
     objective = make(parts)
@@ -325,7 +325,7 @@ def test_layers_without_layernorms_let_the_modulus_through(parts):
 
 
 @pytest.mark.parametrize("missing", [(0,), (0, 1)])
-def test_a_pooler_that_is_missing_is_drawn_alike_for_every_seed_and_labelled(parts, missing):
+def test_a_missing_pooler_is_drawn_alike_for_every_seed(parts, missing):
     """RoBERTa's checkpoints have none; the official code reads what Transformers draws."""
     drawn = []
     for seed in (1, 2):

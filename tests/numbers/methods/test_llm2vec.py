@@ -35,7 +35,8 @@ def test_tokens_attend_to_those_after_them(folder):
     assert changed_first_state(encoder, tokenizer)
 
 
-def test_the_adapters_alone_are_trained_and_at_first_change_nothing(folder):
+def test_only_adapters_are_trained_and_at_first_change_nothing(folder):
+    """Only the adapters are trained, and at first they change nothing."""
     encoder, objective, tokenizer = make(folder, dropout=0.0)
     plain = SentenceEncoder(
         load_backbone(folder / "llama"), tokenizer, encoder.readout_settings, head=False, head_at_test=False
@@ -51,7 +52,8 @@ def test_the_adapters_alone_are_trained_and_at_first_change_nothing(folder):
     assert all("lora_" in name for name in learning)
 
 
-def test_a_trained_decoder_is_saved_as_a_plain_one_with_the_same_vectors(folder, tmp_path):
+def test_a_trained_decoder_is_saved_as_a_plain_one(folder, tmp_path):
+    """A trained decoder is saved as a plain one with the same vectors."""
     encoder, objective, tokenizer = make(folder, dropout=0.0)
     before = encoder.encode(TEXTS, 24)
     optimiser = torch.optim.AdamW([p for p in encoder.parameters() if p.requires_grad], lr=1e-2)
@@ -76,7 +78,7 @@ def test_a_trained_decoder_is_saved_as_a_plain_one_with_the_same_vectors(folder,
     assert changed_first_state(again, tokenizer)
 
 
-def test_frozen_weights_in_bfloat16_are_saved_so_and_their_adapters_are_not_rounded(folder, tmp_path):
+def test_frozen_bfloat16_weights_and_exact_adapters_are_saved(folder, tmp_path):
     """A model of seven billion parameters is 13.5 GB then, and not 27."""
     encoder, objective, _ = make(folder, dropout=0.0, weights="bfloat16")
     learning = [p for p in encoder.parameters() if p.requires_grad]

@@ -84,7 +84,7 @@ def biases_of(encoder, bias, mask_BT):
 
 @pytest.mark.parametrize("kind", toys.KINDS)
 @pytest.mark.parametrize("positions", ["own", "zero"])
-def test_the_bias_is_the_template_alone_with_its_words_where_they_stood(tiny_models, kind, positions):
+def test_the_bias_is_the_template_with_words_in_their_places(tiny_models, kind, positions):
     """One sentence at a time: the same words at positions that leave room for it; the code's begin at 0."""
     objective, tokenizer, config = make(tiny_models[kind], bias_positions=positions)
     mask_BT, _ = objective.batch(1).mask_BT.chunk(2)
@@ -131,7 +131,8 @@ def test_a_training_sentence_is_cut_to_tokens_of_its_own(tiny_bert, truncate, ke
 
 
 @pytest.mark.parametrize("kind", toys.KINDS)
-def test_checkpoints_are_scored_in_the_first_template_without_bias_full_stop_and_head(tiny_models, kind):
+def test_checkpoints_are_scored_in_the_first_template(tiny_models, kind):
+    """Checkpoints are scored in the first template without bias, full stop and head."""
     objective, tokenizer, config = make(tiny_models[kind])
     texts = ["the old town", "a river of stone"]
     scored = objective.scored
@@ -146,7 +147,8 @@ def test_checkpoints_are_scored_in_the_first_template_without_bias_full_stop_and
     assert make(tiny_models[kind], select_checkpoint_with="test")[0].scored is None
 
 
-def test_at_test_neither_bias_nor_head_is_left_and_a_full_stop_is_added(tiny_bert):
+def test_at_test_no_bias_and_no_head_is_left(tiny_bert):
+    """At test, neither bias nor head is left and a full stop is added."""
     objective, tokenizer, config = make(tiny_bert)
     encoder = objective.module.eval()
     texts = ["the old town", "a river."]

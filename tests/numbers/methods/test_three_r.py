@@ -92,9 +92,7 @@ def gradients(objective, prefix=""):
 
 @pytest.mark.parametrize("under", BASES)
 @pytest.mark.parametrize("kind", ["bert", "mpnet"])
-def test_with_no_dimension_in_it_loss_and_gradients_are_those_of_the_method_underneath(
-    tiny_models, kind, under
-):
+def test_with_no_dimension_the_method_underneath_is_left(tiny_models, kind, under):
     """O-62, dropout on: the loss to the bit; gradients in float64, whose sums have other zeros in them."""
     ours, theirs = make(tiny_models[kind], start=0.0, under=under), alone(tiny_models[kind], under)
     losses = []
@@ -120,7 +118,7 @@ def supervised(**changes):
     return {"k": len(POOL), "base": base("supervised_simcse", dropout=0.0, **changes)}
 
 
-def test_anchors_positives_and_negatives_lose_the_same_before_they_are_compared(tiny_bert):
+def test_anchors_positives_and_negatives_lose_the_same(tiny_bert):
     """3R, Eqs. 3 and 5 on the h, h+ and h- of Eq. 2, written out; S is that of the anchors."""
     plain = make(tiny_bert, start=0.0, **supervised())
     vectors = [plain.under.encoder.project(view) for view in views_of(plain.under, 1)]
@@ -144,7 +142,7 @@ def test_anchors_positives_and_negatives_lose_the_same_before_they_are_compared(
     assert loss_of(plain, 1).item() != pytest.approx(total / 8, rel=1e-3)
 
 
-def test_a_words_row_is_the_mean_of_its_pieces_in_the_embedding_matrix(tiny_bert):
+def test_the_row_of_a_word_is_the_mean_of_its_pieces(tiny_bert):
     """C8: neither special tokens nor padding; a word of the vocabulary has its own row. Here every dimension loses it."""
     changes = {"base": base(dropout=0.0), "subtract": "word_rows", "pool": None, "words": 20}
     objective = make(tiny_bert, start=50.0, **changes)
@@ -158,7 +156,7 @@ def test_a_words_row_is_the_mean_of_its_pieces_in_the_embedding_matrix(tiny_bert
 
 
 @pytest.mark.parametrize(("identify", "count"), [("batch", 1), ("both_views", 2)])
-def test_deviations_are_those_of_the_first_view_or_of_the_first_two(tiny_bert, identify, count):
+def test_deviations_are_those_of_one_view_or_two(tiny_bert, identify, count):
     """3R, Eq. 3, whose h may be the anchors or all vectors of the batch."""
     plain = make(tiny_bert, start=0.0, **supervised())
     anchors, positives, _ = [plain.under.encoder.project(view).tolist() for view in views_of(plain.under, 1)]
@@ -172,7 +170,7 @@ def test_deviations_are_those_of_the_first_view_or_of_the_first_two(tiny_bert, i
 
 
 @pytest.mark.parametrize(("identify", "factor"), [("words_each_step", 1.1), ("words_at_start", 1.0)])
-def test_static_identification_follows_the_encoder_or_stays_with_the_first_one(tiny_bert, identify, factor):
+def test_static_identification_follows_or_stays(tiny_bert, identify, factor):
     """Deviations of the words' own vectors (a tenth larger after the encoder's change), whatever the batch."""
     changes = {"base": base(dropout=0.0), "identify": identify, "words": 20, "position": "before_head"}
     plain = make(tiny_bert, start=0.0, **changes).under.encoder
@@ -190,7 +188,7 @@ def test_static_identification_follows_the_encoder_or_stays_with_the_first_one(t
         assert step_of(objective, step).metrics["reduced_dimensions"] == expected
 
 
-def test_exemplars_are_a_function_of_seed_and_step_and_as_many_as_are_asked_for(tiny_bert):
+def test_exemplars_are_a_function_of_seed_and_step(tiny_bert):
     """O-67: all of the pool at every step; a single one, another each time."""
 
     def drawn(**changes):
@@ -204,7 +202,8 @@ def test_exemplars_are_a_function_of_seed_and_step_and_as_many_as_are_asked_for(
     assert drawn(k=6) == drawn(k=6) != drawn(k=6, seed=4)
 
 
-def test_the_threshold_starts_anywhere_between_0_and_1_by_the_seed(tiny_bert):
+def test_the_threshold_starts_anywhere_by_the_seed(tiny_bert):
+    """The threshold starts anywhere between 0 and 1 by the seed."""
     starts = [make(tiny_bert, seed=seed, start=None).threshold.c.item() for seed in range(5)]
     assert len(set(starts)) == 5
     assert all(0 < start < 1 for start in starts)
@@ -240,9 +239,7 @@ class Falling(Objective):
 
 
 @pytest.mark.parametrize(("steps", "within", "rate"), [(15_625 // 512, 0.03, 3.0e-5), (1000, 0.014, 1.0e-5)])
-def test_the_threshold_takes_the_path_of_table_7_whatever_steps_and_learning_rate(
-    tmp_path, steps, within, rate
-):
+def test_the_threshold_takes_the_path_of_table_7(tmp_path, steps, within, rate):
     """As printed, a tenth of an epoch after another; the setting is that of config/methods.yaml."""
     travel = yaml.safe_load(Path(ROOT, "config/methods.yaml").read_text())["methods"]["simcse_3r"]
     falling = Falling(travel["threshold"]["lr_budget"])
@@ -297,7 +294,8 @@ SOME = [5.0] * 13
         ([0.2] * 13, SOME, []),  # frozen
     ],
 )
-def test_a_path_that_never_settled_and_a_set_that_was_empty_or_full_are_told(threshold, reduced, expected):
+def test_an_unsettled_path_and_a_trivial_set_are_told(threshold, reduced, expected):
+    """A path that never settled and a set that was empty or full are told."""
     found = three_r.path_findings(np.array(threshold), np.array(reduced), 32)
     assert sorted(found) == sorted(expected)
 

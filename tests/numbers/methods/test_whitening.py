@@ -47,7 +47,8 @@ def cosines(vectors):
     return unit @ unit.T
 
 
-def test_an_encoder_has_the_cosines_of_scikit_learns_whitening_after_saving_too(plain, tmp_path):
+def test_an_encoder_has_the_cosines_of_scikit_learns_whitening(plain, tmp_path):
+    """An encoder has the cosines of scikit-learn's whitening after saving too."""
     vectors = plain.encode(TEXTS, 16)
     expected = PCA(whiten=True, svd_solver="full").fit(vectors[:60].astype(np.float64)).transform(vectors)
     whitening = whitened(plain, TEXTS[:60], Whitening.parse(SETTINGS, "whitening"))

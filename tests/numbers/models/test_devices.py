@@ -30,9 +30,8 @@ def as_before(monkeypatch):
 @pytest.mark.parametrize(
     ("requested", "available", "device"), [(0, True, "cpu"), (1, True, "cuda"), (1, False, "cpu")]
 )
-def test_a_granted_gpu_is_deterministic_and_precise_and_a_missing_one_is_reported(
-    monkeypatch, capsys, requested, available, device
-):
+def test_a_granted_gpu_is_deterministic_and_precise(monkeypatch, capsys, requested, available, device):
+    """A granted GPU is deterministic and precise and a missing one is reported."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: available)
     torch.set_float32_matmul_precision("medium")
     assert granted_device(requested) == torch.device(device)
@@ -82,7 +81,8 @@ def two_gpus(monkeypatch):
     return chosen
 
 
-def test_each_process_of_a_training_makes_its_own_gpu_the_current_one(monkeypatch, two_gpus):
+def test_each_process_makes_its_own_gpu_the_current_one(monkeypatch, two_gpus):
+    """Each process of a training makes its own GPU the current one."""
     joined = {}
     monkeypatch.setattr(ranks.dist, "init_process_group", lambda backend, **more: joined.update(more))
     monkeypatch.setattr(ranks.dist, "destroy_process_group", lambda: None)
@@ -94,7 +94,8 @@ def test_each_process_of_a_training_makes_its_own_gpu_the_current_one(monkeypatc
     assert joined == {"device_id": torch.device("cuda", 1)}
 
 
-def test_the_host_of_a_gpu_computes_on_one_thread_and_tokenises_on_all(monkeypatch, two_gpus):
+def test_the_host_of_a_gpu_computes_on_one_thread(monkeypatch, two_gpus):
+    """The host of a GPU computes on one thread and tokenises on all."""
     monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")
     settings = toy_methods.training(toy_methods.SMALL, cpu_threads=2)
     prepare(settings, seed=1)

@@ -91,7 +91,8 @@ def test_passes_of_a_step_differ_and_a_step_repeats_itself():
     assert not torch.equal(first, second)
 
 
-def test_a_mask_depends_on_its_sentence_and_token_and_not_on_padding():
+def test_a_mask_depends_on_sentence_and_token_not_padding():
+    """A mask depends on its sentence and token and not on padding."""
     short, padded = (drawn(packing=packing_of(5, 3, 7, width=width)) for width in (7, 12))
     assert torch.equal(short, padded)
     assert torch.equal(short[:5], drawn(packing=packing_of(5)))
@@ -160,7 +161,7 @@ def test_functions_of_pytorch_draw_by_key_pass_call_and_process(draw):
     assert not any(torch.equal(other, one) for other in others)
 
 
-def test_attention_that_drops_is_attention_where_the_weights_are_kept():
+def test_attention_that_drops_keeps_the_kept_weights():
     """A probability of 2^-32 keeps all: causal, masked and with fewer heads of keys, as PyTorch computes it."""
     draw = torch.Generator().manual_seed(1)
     query, key, value = (torch.randn(3, heads, 7, 16, generator=draw) for heads in (4, 2, 2))
@@ -180,7 +181,9 @@ def test_attention_that_drops_is_attention_where_the_weights_are_kept():
         torch.testing.assert_close(found, expected)
 
 
-def test_slopes_are_uniform_where_values_are_negative_and_padding_changes_none():
+def test_slopes_are_uniform_where_values_are_negative():
+    """Slopes are uniform where values are negative and padding changes none."""
+
     def slopes(width):
         with dropout_keys(keys_of(3)), patched_dropout(DropoutMasks(packing_of(*[7] * 200, width=width))):
             return -nn.RReLU()(-torch.ones(200, width, 64))[:, :7]

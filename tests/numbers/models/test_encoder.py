@@ -48,7 +48,7 @@ def test_a_sentence_embeds_the_same_alone_padded_and_in_a_batch(tiny_models, kin
     assert alone.abs().max() > 0.01  # nothing to compare otherwise
 
 
-def test_embedding_without_the_head_does_not_depend_on_its_weights(tiny_bert):
+def test_without_the_head_its_weights_do_not_matter(tiny_bert):
     """O-21: bit-equal after randomising the MLP."""
     encoder = build(tiny_bert, head_at_test=False)
     batch = tokenise(load_tokenizer(tiny_bert), TEXTS, 32).batch([0, 1])
@@ -61,7 +61,7 @@ def test_embedding_without_the_head_does_not_depend_on_its_weights(tiny_bert):
         assert not torch.equal(encoder(*batch), before)
 
 
-def test_the_pooler_of_supervised_models_decides_their_vectors_by_hand():
+def test_the_pooler_decides_vectors_worked_by_hand():
     """O-10: [CLS] = (.5, 0) through W = ((0, 1), (1, 0)) and b = (0, .5) is tanh(0, 1), at a right angle to it."""
     head = Head(2, 2)
     with torch.no_grad():
@@ -123,7 +123,8 @@ def _lacks(folder, *names):
         (lambda folder: _lacks(folder, "model.safetensors", "config.json"), ""),
     ],
 )
-def test_weights_that_are_damaged_or_not_as_configured_are_refused(tmp_path, tiny_bert, damaged, complaint):
+def test_damaged_or_unconfigured_weights_are_refused(tmp_path, tiny_bert, damaged, complaint):
+    """Weights that are damaged or not as configured are refused."""
     shutil.copytree(tiny_bert, tmp_path / "model")
     damaged(tmp_path / "model")
     with pytest.raises(DataError, match=f"{tmp_path}/model: .*{complaint}"):
@@ -144,7 +145,8 @@ def test_dropout_is_set_by_whatever_name_the_encoder_knows_it(tiny_models, kind)
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "llama", "opt", "distilbert", "nomic_bert"])
-def test_dropout_reaches_the_modules_of_families_with_other_names_for_it(tmp_path, kind):
+def test_dropout_reaches_modules_of_other_names(tmp_path, kind):
+    """Dropout reaches the modules of families with other names for it."""
     size = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
     ids = {"vocab_size": 9, "bos_token_id": 0, "eos_token_id": 0, "pad_token_id": 0}
     AutoModel.from_config(AutoConfig.for_model(kind, **size, **ids)).save_pretrained(tmp_path)
@@ -172,7 +174,8 @@ def test_a_pooler_that_a_folder_lacks_is_not_made_up(tmp_path, tiny_bert):
         assert torch.equal(bare(input_ids=ids).last_hidden_state, whole(input_ids=ids).last_hidden_state)
 
 
-def test_a_folder_without_a_tokeniser_or_one_that_cannot_pad_is_an_error_that_names_it(tmp_path, tiny_bert):
+def test_a_folder_without_a_usable_tokeniser_is_an_error(tmp_path, tiny_bert):
+    """A folder without a tokeniser or one that cannot pad is an error that names it."""
     shutil.copy(tiny_bert / "config.json", tmp_path)
     with pytest.raises(DataError, match=str(tmp_path)):
         load_tokenizer(tmp_path)

@@ -31,7 +31,7 @@ def test_vectors_come_in_the_order_of_the_sentences(encoder):
     assert np.abs(vectors[0] - vectors[1]).max() > 1e-2
 
 
-def test_each_sentence_is_read_once_within_the_budget_whatever_stands_beside_it(encoder, monkeypatch):
+def test_each_sentence_is_read_once_within_the_budget(encoder, monkeypatch):
     """O-22, by the functions that evaluation calls."""
     vectors = encoder.encode(TEXTS, 32)
     monkeypatch.setattr(encoding, "TOKENS_PER_BATCH", 50)
@@ -60,7 +60,8 @@ def test_dropout_is_off_while_encoding_and_back_on_after(encoder):
     assert not encoder.training
 
 
-def test_sentences_that_are_tokenised_meanwhile_have_the_vectors_of_their_parts(encoder):
+def test_sentences_tokenised_meanwhile_have_the_same_vectors(encoder):
+    """Sentences that are tokenised meanwhile have the vectors of their parts."""
     parts = [TEXTS[start : start + 9] for start in range(0, len(TEXTS), 9)]
     tokenised = encoding.prefetched(lambda part: tokenise(encoder.tokenizer, part, 32), parts)
     vectors = encoding._encode(encoder, tokenised, len(TEXTS))
@@ -123,7 +124,8 @@ def test_no_sentences_are_no_vectors(encoder):
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta", "mpnet"])
-def test_more_tokens_than_the_encoder_has_positions_for_are_an_error(tiny_models, kind):
+def test_more_tokens_than_positions_are_an_error(tiny_models, kind):
+    """More tokens than the encoder has positions for are an error."""
     encoder = toys.encoder(tiny_models[kind])
     long = "the town " * 40
     cut = encoder.encode([long], 64)

@@ -120,7 +120,7 @@ def test_every_loader_gives_the_same_vectors(tiny_models, tmp_path, kind, case):
         assert torch.equal(loaded.state_dict()[name], weight), name
 
 
-def test_a_pooler_removed_at_search_time_leaves_cls_of_the_last_layer(tiny_bert, tmp_path):
+def test_a_pooler_removed_leaves_cls_of_the_last_layer(tiny_bert, tmp_path):
     """O-59: bit-equal, whatever the pooler's and the head's weights are."""
     readout = PoolingSettings(**pooling("cls_before_pooler"))
     own = save(tmp_path / "model", encoder_of(tiny_bert, "pooler"))
@@ -134,7 +134,7 @@ def test_a_pooler_removed_at_search_time_leaves_cls_of_the_last_layer(tiny_bert,
 
 
 @pytest.mark.parametrize("limit", [24, 64])
-def test_a_published_mpnet_keeps_the_length_that_it_was_published_for(tmp_path, limit):
+def test_a_published_mpnet_keeps_its_published_length(tmp_path, limit):
     """As all-mpnet-base-v2 lies on the Hub: fewer tokens than positions, mean pooling, and a normalisation, without which
     the readout's vectors, and so the saved model's, have the same cosines.
     """
@@ -185,7 +185,8 @@ def test_a_fusion_with_a_published_encoder(tiny_bert, w, expected):
 
 @pytest.mark.parametrize("bypassed", [0, 1])
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
-def test_a_saved_twin_gives_the_same_vectors_through_every_loader(tiny_models, tmp_path, kind, bypassed):
+def test_a_saved_twin_gives_the_same_vectors_everywhere(tiny_models, tmp_path, kind, bypassed):
+    """A saved twin gives the same vectors through every loader."""
     folder, place = tiny_models[kind], tmp_path / "model"
     twin = EnsembleEncoder([encoder_of(folder), encoder_of(folder, scale=1.1)], (1.0, 1.0), bypassed).eval()
     expected = save(place, twin)
@@ -194,7 +195,8 @@ def test_a_saved_twin_gives_the_same_vectors_through_every_loader(tiny_models, t
         SentenceTransformer(str(place), device="cpu", local_files_only=True)
 
 
-def test_an_ensemble_within_an_ensemble_loads_and_its_files_name_no_folder(tiny_bert, tmp_path):
+def test_a_nested_ensemble_loads_and_names_no_folder(tiny_bert, tmp_path):
+    """An ensemble within an ensemble loads and its files name no folder."""
     twin = joined([encoder_of(tiny_bert), encoder_of(tiny_bert, scale=1.1)])
     fused = joined([twin, encoder_of(tiny_bert, "cls with head")], (0.3, 0.7))
     check_loads(tmp_path / "model", save(tmp_path / "model", fused))
@@ -204,7 +206,8 @@ def test_an_ensemble_within_an_ensemble_loads_and_its_files_name_no_folder(tiny_
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_sub_encoders_are_loaded_in_the_precision_that_is_asked_for(tiny_bert, tmp_path, dtype):
+def test_sub_encoders_are_loaded_in_the_precision_asked_for(tiny_bert, tmp_path, dtype):
+    """Sub-encoders are loaded in the precision that is asked for."""
     twin = joined([encoder_of(tiny_bert), encoder_of(tiny_bert, scale=1.1)])
     expected = save(tmp_path / "model", twin)
     options = {"model_kwargs": {"dtype": dtype}, "processor_kwargs": {"model_max_length": 9}}
@@ -217,7 +220,7 @@ def test_sub_encoders_are_loaded_in_the_precision_that_is_asked_for(tiny_bert, t
     np.testing.assert_allclose(vectors.float(), expected, atol=0.05 * np.abs(expected).max())
 
 
-def test_encoders_of_two_tokenisers_are_fused_each_reading_its_own(tiny_models, tmp_path, monkeypatch):
+def test_encoders_of_two_tokenisers_are_fused(tiny_models, tmp_path, monkeypatch):
     """JTCSE + UC on RoBERTa, by rule build_ensemble: (1 - w)(h_I + h_II) + w h_InfoCSE, where InfoCSE is a BERT."""
     monkeypatch.chdir(tmp_path)
     roberta, bert = tiny_models["roberta"], tiny_models["bert"]
@@ -246,7 +249,7 @@ def test_encoders_of_two_tokenisers_are_fused_each_reading_its_own(tiny_models, 
         shared_tokenizer([tiny_models["bert"], tiny_models["roberta"]])
 
 
-def test_of_bypassed_layernorms_those_of_the_last_layers_are_left_out(tiny_bert):
+def test_bypassed_layernorms_of_the_last_layers_are_left_out(tiny_bert):
     """JTCSE, Fig. 8, written out for one layer of two."""
     backbone, tokenizer = load_backbone(tiny_bert), load_tokenizer(tiny_bert)
     tokens = tokenizer(TEXTS[0], return_tensors="pt")

@@ -108,7 +108,7 @@ def test_dropout_acts_where_the_stock_model_drops(tiny_models, kind):
         torch.testing.assert_close(found[token], expected[token], rtol=1e-4, atol=1e-4)
 
 
-def test_a_last_layer_for_the_first_token_alone_trains_as_a_whole_one(folder, batch):
+def test_a_last_layer_for_the_first_token_trains_as_a_whole_one(folder, batch):
     """Under dropout, too: loss and gradients."""
     backbone = load_backbone(folder, dropout=0.1).train()
     losses, gradients = [], []
@@ -126,7 +126,8 @@ def test_a_last_layer_for_the_first_token_alone_trains_as_a_whole_one(folder, ba
         assert (gradients[1][name] - gradient).norm() < 1e-4 * gradient.norm() + 1e-5 * largest, name
 
 
-def test_under_dropout_a_sentence_does_not_depend_on_padding_or_on_what_else_is_read_with_it(folder, batch):
+def test_dropout_does_not_depend_on_padding_or_neighbours(folder, batch):
+    """Under dropout, a sentence does not depend on padding or on what else is read with it."""
     backbone = load_backbone(folder, dropout=0.1).train()
     longer = TokenBatch(*(nn.functional.pad(part, (0, 9)) for part in batch[:2]))
     alone = TokenBatch(batch.ids_BT[:1, :6], batch.mask_BT[:1, :6])
@@ -142,7 +143,8 @@ def test_under_dropout_a_sentence_does_not_depend_on_padding_or_on_what_else_is_
 
 
 @pytest.mark.parametrize("kind", ["roberta", "mpnet"])
-def test_positions_are_counted_past_padding_also_where_the_text_names_it(tiny_models, kind):
+def test_positions_are_counted_past_padding_in_the_text(tiny_models, kind):
+    """Positions are counted past padding also where the text names it."""
     backbone = load_backbone(tiny_models[kind])
     pad = backbone.config.pad_token_id
     ids_BT = torch.tensor([[4, 7, pad, 9, 5]])

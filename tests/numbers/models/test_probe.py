@@ -106,13 +106,15 @@ def test_an_encoder_that_agrees_has_no_label(tmp_path, kind, modules):
 
 
 @pytest.mark.parametrize("kind", READ)
-def test_families_with_configurations_of_their_own_are_read_saved_and_loaded(tmp_path, kind):
+def test_families_of_other_configurations_are_read_and_saved(tmp_path, kind):
+    """Families with configurations of their own are read, saved and loaded."""
     assert arrived(publish(tmp_path, kind, modules=False, **READ[kind]))[1] == []
 
 
 @pytest.mark.parametrize("modules", [True, False])
 @pytest.mark.parametrize("kind", DEPENDENT)
-def test_a_family_whose_vectors_depend_on_other_sentences_is_refused(tmp_path, kind, modules):
+def test_a_family_that_mixes_sentences_is_refused(tmp_path, kind, modules):
+    """A family whose vectors depend on other sentences is refused."""
     settings, when = DEPENDENT[kind]
     found = rf"theirs: .*, {when}, '.*' has a vector \d+\.\d\d% away from the published one\. Choose another"
     with pytest.raises(DataError, match=found):
@@ -132,7 +134,8 @@ def text_of_type_1(folder):
     return folder
 
 
-def test_what_only_published_modules_read_is_kept_from_other_readouts(tmp_path):
+def test_published_modules_are_kept_from_other_readouts(tmp_path):
+    """What only published modules read is kept from other readouts."""
     copy, _ = arrived(text_of_type_1(publish(tmp_path)))
     found = r"theirs: without its modules, .* away from the published one\. Only the method frozen gives its published vectors"
     with pytest.raises(ConfigError, match=found):
@@ -149,7 +152,8 @@ def test_token_types_that_no_method_would_read_are_refused(tmp_path):
         arrived(text_of_type_1(publish(tmp_path, modules=False)))
 
 
-def test_states_of_another_width_than_the_configuration_says_are_refused(tmp_path):
+def test_states_of_another_width_are_refused(tmp_path):
+    """States of another width than the configuration says are refused."""
     settings = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "ffn_dim": 64}
     folder = publish(tmp_path, "opt", modules=False, word_embed_proj_dim=16, **settings)
     with pytest.raises(DataError, match="its states have 16 entries, hidden_size of its configuration is 32"):
@@ -197,7 +201,8 @@ def test_weights_that_are_no_numbers_are_refused(tmp_path):
         arrived(folder)
 
 
-def test_a_longer_input_than_there_are_positions_is_refused_when_it_is_asked_for(tmp_path):
+def test_an_input_longer_than_positions_is_refused(tmp_path):
+    """A longer input than there are positions is refused when it is asked for."""
     folder = publish(tmp_path)
     (folder / "sentence_bert_config.json").write_text('{"max_seq_length": 65, "do_lower_case": false}')
     copy, _ = arrived(folder)
@@ -209,7 +214,8 @@ def test_a_longer_input_than_there_are_positions_is_refused_when_it_is_asked_for
         encoder.encode(["the town"], 70)
 
 
-def test_heads_and_positions_that_transformers_computes_are_no_such_weights(tmp_path):
+def test_heads_and_positions_are_no_surplus_weights(tmp_path):
+    """Heads and positions that transformers computes are no such weights."""
     folder = publish(tmp_path, modules=False)
     heads = {"cls.predictions.bias": torch.zeros(9), "mlp.dense.weight": torch.zeros(9, 9)}
     with_weights(folder, **{"embeddings.position_ids": torch.arange(64)[None]}, **heads)
@@ -249,7 +255,8 @@ def test_a_large_encoder_is_checked_by_the_jobs_that_load_it(tmp_path, monkeypat
     check_large(copy)
 
 
-def test_the_size_of_an_encoder_is_that_of_its_weights_in_float32(tmp_path, monkeypatch):
+def test_the_size_of_an_encoder_is_that_of_float32_weights(tmp_path, monkeypatch):
+    """The size of an encoder is that of its weights in float32."""
     folder = publish(tmp_path, modules=False)
     backbone = load_backbone(folder)
     count = sum(parameter.numel() for parameter in backbone.parameters())
@@ -273,7 +280,8 @@ def test_a_tokeniser_that_agrees_with_its_file_has_no_label():
     assert check_tokens(minilm, minilm) == []
 
 
-def test_a_cased_tokeniser_of_a_class_that_lowers_case_is_a_label(tmp_path):
+def test_a_cased_tokeniser_that_lowers_case_is_a_label(tmp_path):
+    """A cased tokeniser of a class that lowers case is a label."""
     folder = toys.write_model(tmp_path / "cased", "bert")
     normalizer = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True}
     edited(folder / "tokenizer.json", normalizer=normalizer | {"strip_accents": False, "lowercase": False})

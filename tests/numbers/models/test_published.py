@@ -198,7 +198,8 @@ def minilm(tmp_path):
     return published, tmp_path
 
 
-def test_minilm_is_read_as_published_and_its_average_has_the_same_cosines(minilm):
+def test_minilm_is_read_as_published(minilm):
+    """MiniLM is read as published and its average has the same cosines."""
     published, copy = minilm
     expected = SentenceTransformer(str(published), device="cpu").encode(TEXTS)
     found = frozen.load(config(), copy).encode(TEXTS, 256)
@@ -211,7 +212,8 @@ def test_minilm_is_read_as_published_and_its_average_has_the_same_cosines(minilm
 
 
 @pytest.mark.parametrize("case", FOR_ALL)
-def test_a_folder_of_which_nothing_can_be_made_is_a_line_when_it_is_fetched(tmp_path, case):
+def test_a_useless_folder_is_a_line_when_it_is_fetched(tmp_path, case):
+    """A folder that cannot be used is a line when it is fetched."""
     change, found = FOR_ALL[case]
     folder = publish(tmp_path, torch_layers(mean, lambda: Dense(D, 8)), prompts=PROMPTS)
     change(folder)
@@ -248,7 +250,8 @@ def test_what_sentence_transformers_refuses_is_its_error(tmp_path):
         (with_settings(modality_config={"message": {}}), "modality_config: a chat template"),
     ],
 )  # fmt: skip
-def test_other_methods_refuse_what_sentence_transformers_alone_applies(tmp_path, make, found):
+def test_other_methods_refuse_modules_they_do_not_apply(tmp_path, make, found):
+    """Other methods refuse modules that only sentence-transformers applies."""
     make(tmp_path)
     with pytest.raises(
         ConfigError, match=f"{found}.*, applied by readout as_published only. Take the method frozen"
@@ -279,7 +282,8 @@ def test_another_pooling_than_the_published_one_is_a_label(tmp_path):
     assert [*frozen.other_pooling(pooled("avg"), folder)] == []
 
 
-def test_a_readout_that_gives_all_sentences_one_vector_is_refused(tmp_path):
+def test_a_readout_of_one_vector_for_all_is_refused(tmp_path):
+    """A readout that gives all sentences one vector is refused."""
     publish(tmp_path, [Pooling(D, "cls")], kind="llama")
     place = fetched(tmp_path)
     with pytest.raises(ConfigError, match="sentences of different words have one vector"):

@@ -25,7 +25,7 @@ def test_without_a_template_sentences_are_tokenised_as_they_are(tiny_bert):
 
 
 @pytest.mark.parametrize("single", ["$A", "[CLS] $A", "$A [SEP]", "[CLS] $A [SEP]"])
-def test_a_prompt_goes_around_a_sentence_whatever_the_tokeniser_adds(single):
+def test_a_prompt_goes_around_a_sentence_with_any_tokeniser(single):
     """Decoders' tokenisers add one special token, before or after, or none; the sentence alone is cut."""
     tokenizer = toys.make_tokenizer("bert")
     added = [

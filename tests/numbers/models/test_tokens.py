@@ -27,7 +27,7 @@ def test_a_sentence_is_cut_with_its_special_tokens_counted(tiny_bert):
     assert [tokenizer.decode([number]) for number in ids] == ["[CLS]", "a", "river", "in", "[SEP]"]
 
 
-def test_padding_that_a_tokeniser_was_saved_with_does_not_reach_the_ids(tiny_bert, tmp_path):
+def test_padding_saved_with_a_tokeniser_does_not_reach_ids(tiny_bert, tmp_path):
     """all-MiniLM-L6-v2 is published with padding to 128 tokens and truncation there."""
     tokenizer = load_tokenizer(tiny_bert)
     tokenizer.backend_tokenizer.enable_padding(length=20)

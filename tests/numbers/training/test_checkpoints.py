@@ -46,7 +46,8 @@ def folder(tmp_path):
     return tmp_path / "checkpoints"
 
 
-def test_what_was_saved_is_loaded_to_the_bit_and_of_the_same_type(tmp_path):
+def test_what_was_saved_is_loaded_to_the_bit(tmp_path):
+    """What was saved is loaded to the bit and of the same type."""
     save_checkpoint(tmp_path, OURS, checkpoint(4))
     check_equal(load_checkpoint(tmp_path, OURS), checkpoint(4))
 
@@ -93,7 +94,8 @@ def damages(content):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_damaged_or_missing_file_falls_back_to_the_checkpoint_before(folder, name):
+def test_a_damaged_file_falls_back_to_the_checkpoint_before(folder, name):
+    """A damaged or missing file falls back to the checkpoint before."""
     file = folder / "step00000008" / name
     content = file.read_bytes()
     for damaged in damages(content):

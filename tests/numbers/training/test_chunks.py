@@ -47,7 +47,7 @@ def found(folder, block, chunk):
 
 
 @pytest.mark.parametrize("name", BLOCKS)
-def test_chunks_have_the_loss_and_the_gradients_of_the_whole_batch_or_are_refused(folder, name):
+def test_chunks_have_the_gradients_of_the_batch_or_are_refused(folder, name):
     """Dropout as the method has it, and a last chunk of its own size: 8, 16 or 24 sentences by five."""
     block = small_methods.with_members(folder, BLOCKS[name])
     expected = next((why for part, why in WHY_NOT.items() if part in name), None)

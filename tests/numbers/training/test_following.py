@@ -87,7 +87,8 @@ def test_a_job_killed_twice_has_the_rows_of_one_left_in_peace(inputs, tmp_path, 
     pd.testing.assert_frame_equal(rows[HISTORY.names], history, check_dtype=False, rtol=1e-8)
 
 
-def test_a_training_restored_from_the_cache_leaves_no_rows_of_another(inputs, tmp_path):
+def test_a_restored_training_leaves_no_rows_of_another(inputs, tmp_path):
+    """A training restored from the cache leaves no rows of another."""
     folder = shutil.copytree(inputs, tmp_path / "here")
     assert job(folder, "train_encoder", cache="cache") == 0
     assert (folder / "job.csv").exists()
@@ -173,7 +174,8 @@ def written(monkeypatch):
     return made
 
 
-def test_tensorboard_is_given_the_same_rows_from_the_checkpoint_on(tmp_path, written):
+def test_tensorboard_is_given_the_rows_from_the_checkpoint_on(tmp_path, written):
+    """TensorBoard is given the same rows from the checkpoint on."""
     with pytest.raises(KilledError):
         followed(Toy(killing(7)), tmp_path)
     _, history = followed(Toy(), tmp_path, scores=[0.2, 0.3])

@@ -93,7 +93,7 @@ def test_history_has_one_row_a_step_with_rate_and_norm(tmp_path):
     assert history["dev_score"].to_pylist() == [scores.get(step) for step in range(1, STEPS + 1)]
 
 
-def test_several_steps_are_adamw_on_gradients_cut_to_their_largest_norm(tmp_path):
+def test_several_steps_are_adamw_on_clipped_gradients(tmp_path):
     """Written out: a first step alone does not tell how long its gradient was."""
 
     def steep(step, loss):
@@ -137,7 +137,8 @@ class Steep(Toy):
         return LossOutput(super().loss(inputs).loss + 1000 * self.module.c)
 
 
-def test_a_parameter_with_a_rate_of_its_own_shortens_no_gradient_of_the_others(tmp_path):
+def test_a_rate_of_its_own_shortens_no_other_gradient(tmp_path):
+    """A parameter with a rate of its own shortens no gradient of the others."""
     plain, steep = Toy(), Steep()
     for name, toy in (("plain", plain), ("steep", steep)):
         run(toy, tmp_path / name, max_gradient_norm=0.5)
@@ -147,7 +148,8 @@ def test_a_parameter_with_a_rate_of_its_own_shortens_no_gradient_of_the_others(t
 
 
 @pytest.mark.parametrize(("precision", "product"), [("float32", torch.float32), ("bfloat16", torch.bfloat16)])
-def test_products_have_the_precision_that_is_asked_for_and_weights_stay_float32(tmp_path, precision, product):
+def test_products_have_the_precision_that_is_asked_for(tmp_path, precision, product):
+    """Products have the precision that is asked for and weights stay float32."""
     toy, seen = Toy(), set()
     toy.module[0].register_forward_hook(lambda _module, _inputs, output: seen.add(output.dtype))
     run(toy, tmp_path, precision=precision)
@@ -172,7 +174,7 @@ def test_without_a_development_set_the_last_weights_are_kept(tmp_path):
 
 
 @pytest.mark.parametrize("at_once", [3, 100])
-def test_steps_that_are_read_together_give_what_steps_read_alone_give(tmp_path, monkeypatch, at_once):
+def test_steps_read_together_give_what_steps_read_singly_give(tmp_path, monkeypatch, at_once):
     """As on a GPU: the history, the development scores between, and the step of an error."""
     alone = run(Toy(), tmp_path / "a", development=(4, scripted(Toy(), [0.1, 0.2, 0.3])))
     monkeypatch.setitem(loop.STEPS_READ_AT_ONCE, "cpu", at_once)
@@ -192,7 +194,7 @@ class KilledError(Exception):
 
 
 @pytest.mark.parametrize("stop", [3, 5, 8, 9, 10])
-def test_a_training_that_was_killed_keeps_the_best_weights_from_before(tmp_path, stop):
+def test_a_killed_training_keeps_the_best_weights_from_before(tmp_path, stop):
     """Scores fall after the first, which lies before the checkpoint of step 4."""
 
     def kill(step, loss):
@@ -237,7 +239,7 @@ def test_a_request_to_stop_ends_the_step_saves_and_says_so(tmp_path, number):
     assert outcome.history == expected.history
 
 
-def test_checkpoints_of_another_kind_of_device_or_other_chunks_are_not_used(tmp_path, monkeypatch):
+def test_checkpoints_of_other_devices_or_chunks_are_not_used(tmp_path, monkeypatch):
     """Rounding differs between kinds of devices, and sums are taken in another order."""
     names = []
     monkeypatch.setattr(loop, "load_checkpoint", lambda folder, name: names.append(name))
@@ -256,7 +258,7 @@ SCORES = [0.1, 0.4, 0.3, 0.4, 0.2, 0.5, 0.6]
 @pytest.mark.parametrize(
     ("patience", "last"), [(None, 14), (1, 6), (2, 8), (3, 10), (4, 14), (7, 14)], ids=str
 )
-def test_a_training_ends_after_so_many_looks_without_a_better_score(tmp_path, patience, last):
+def test_a_training_ends_after_looks_without_a_better_score(tmp_path, patience, last):
     """An equal score is no better one; rates, and all else until then, are those of the full length."""
     whole, toy, seen = Toy(), Toy(), []
     expected = run(whole, tmp_path / "whole", 14, (2, scripted(whole, SCORES, seen)))
@@ -268,7 +270,9 @@ def test_a_training_ends_after_so_many_looks_without_a_better_score(tmp_path, pa
 
 
 @pytest.mark.parametrize("stop", [3, 4, 6, 9, 10])
-def test_a_training_with_patience_that_was_killed_ends_at_the_same_step(tmp_path, stop):
+def test_a_killed_training_with_patience_ends_at_the_same_step(tmp_path, stop):
+    """A training with patience that was killed ends at the same step."""
+
     def kill(step, loss):
         if step == stop:
             raise KilledError
@@ -286,7 +290,9 @@ def test_a_training_with_patience_that_was_killed_ends_at_the_same_step(tmp_path
     assert same(toy.weights(), whole.weights())
 
 
-def test_a_request_to_stop_at_the_last_look_of_patience_is_no_reason_to_go_on(tmp_path, capsys):
+def test_a_stop_at_the_last_look_of_patience_still_ends(tmp_path, capsys):
+    """A request to stop at the last look of patience is no reason to go on."""
+
     def ask(step, loss):
         if step == 10:
             os.kill(os.getpid(), signal.SIGTERM)
@@ -327,7 +333,8 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("spoil", "complaint"), WRONG.values(), ids=WRONG)
-def test_a_step_that_goes_wrong_is_named_and_what_was_finished_is_kept(tmp_path, spoil, complaint):
+def test_a_failing_step_is_named_and_finished_work_is_kept(tmp_path, spoil, complaint):
+    """A step that goes wrong is named and what was finished is kept."""
     toy = Toy(lambda step, loss: spoil(loss) if step == 6 else loss)
     with pytest.raises(TrainingError, match=complaint):
         run(toy, tmp_path)
@@ -345,7 +352,8 @@ def test_a_development_score_that_is_not_finite_stops(tmp_path):
         run(toy, tmp_path, development=(2, scripted(toy, [0.1, float("nan"), 0.2, 0.3, 0.4])))
 
 
-def test_weights_that_are_not_finite_after_the_last_step_are_not_given_out(tmp_path):
+def test_weights_that_are_not_finite_are_not_given_out(tmp_path):
+    """Weights that are not finite after the last step are not given out."""
     toy = Toy()
 
     def break_weights(step, loss):

@@ -78,7 +78,8 @@ def test_at_least_one_position_is_chosen(tiny_bert, texts):
         assert not set(ids_BT[chosen_BT].tolist()) & set(tokenizer.all_special_ids)
 
 
-def test_sentences_without_a_word_are_an_error_not_a_loss_of_nothing(tiny_bert):
+def test_sentences_without_a_word_are_an_error(tiny_bert):
+    """Sentences without a word are an error, not a loss of nothing."""
     objective, text, _ = make(tiny_bert, texts=["", "\u200b"], batch_size=2)
     assert text.lengths.tolist() == [2, 2]
     with pytest.raises(TrainingError, match="no token to predict at step 1"):
@@ -92,7 +93,7 @@ def test_a_tokeniser_without_a_mask_is_an_error(tiny_bert):
         make(tiny_bert, tokenizer=tokenizer)
 
 
-def test_the_loss_at_chosen_positions_equals_that_of_the_whole_vocabulary(tiny_bert, tmp_path):
+def test_the_loss_at_chosen_positions_is_that_of_all(tiny_bert, tmp_path):
     """BertForMaskedLM, which scores every position, as independent implementation; its gradients too."""
     torch.manual_seed(1)
     theirs = BertForMaskedLM(BertConfig.from_pretrained(tiny_bert)).eval()
@@ -140,9 +141,8 @@ SIZES = {"layers": 3, "width": 24, "heads": 2, "feed_forward": 40}
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
-def test_an_encoder_from_scratch_has_the_sizes_that_were_asked_for_and_the_vocabulary_of_its_base(
-    tiny_models, tmp_path, kind
-):
+def test_an_encoder_from_scratch_has_the_sizes_asked_for(tiny_models, tmp_path, kind):
+    """An encoder from scratch has the sizes that were asked for and the vocabulary of its base."""
     torch.manual_seed(1)
     model = from_scratch(tiny_models[kind], Sizes.parse(SIZES, "adapt.from_scratch"))
     model.save_pretrained(tmp_path)

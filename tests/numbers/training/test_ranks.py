@@ -71,7 +71,7 @@ def two_in_chunks(tmp_path_factory):
 
 
 @pytest.mark.parametrize("dropout", [*DROPOUTS, "in chunks"])
-def test_two_processes_have_the_loss_and_the_gradients_of_the_joint_batch(one, two, two_in_chunks, dropout):
+def test_two_processes_have_the_gradients_of_the_joint_batch(one, two, two_in_chunks, dropout):
     """Dropout does not depend on the process of a sentence, or on the sentences encoded with it."""
     in_chunks = dropout == "in chunks"
     one, two = (one[0.1], two_in_chunks) if in_chunks else (one[dropout], two[dropout])
@@ -105,7 +105,8 @@ def test_two_processes_end_together_if_the_patience_of_one_ends(tmp_path):
     assert in_ranks(act, tmp_path, 2) == [0, 0]
 
 
-def test_a_training_by_two_processes_that_was_cut_off_ends_in_the_same_bytes(two_in_chunks, tmp_path):
+def test_a_cut_off_training_of_two_ends_in_the_same_bytes(two_in_chunks, tmp_path):
+    """A training by two processes that was cut off ends in the same bytes."""
     whole = two_in_chunks
     trained(tmp_path, 2, stop=4, chunk=3)  # checkpoints lie at steps 2 and 4
     (resumed,) = trained(tmp_path, 2, chunk=3)

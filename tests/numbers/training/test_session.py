@@ -69,7 +69,8 @@ STOPS = [
 
 
 @pytest.mark.parametrize(("stop", "said"), STOPS, ids=["asked", "Ctrl-C"])
-def test_a_stopped_job_leaves_with_the_code_that_asks_for_another_try(capsys, stop, said):
+def test_a_stopped_job_leaves_with_the_code_for_another_try(capsys, stop, said):
+    """A stopped job leaves with the code that asks for another try."""
     with pytest.raises(SystemExit) as left, one_line_errors(), try_again_when_stopped():
         raise stop
     assert left.value.code == EXIT_TRY_AGAIN == 75

@@ -131,9 +131,8 @@ def steps_of(folder, method, shapes, run_of):
     ("method", "tokens", "most"),
     [("simcse", 16, 12), ("simcse_3r", 256, 12), ("promptbert", 256, 12), ("simcse", 16, 1)],
 )
-def test_a_shape_that_occurs_again_is_captured_and_replayed_with_the_results_of_steps_that_are_not(
-    folder, cuda, monkeypatch, method, tokens, most
-):
+def test_a_recurring_shape_is_captured_with_the_same_results(folder, cuda, monkeypatch, method, tokens, most):
+    """A shape that occurs again is captured and replayed with the results of steps that are not."""
     monkeypatch.setattr(step, "MOST_GRAPHS", most)
     shapes = Shapes(tokens=tokens, width=32)
     eager = steps_of(folder, method, shapes, lambda update: EagerStep(update, compiles=False))
@@ -222,7 +221,9 @@ def test_a_training_goes_on_uncompiled_if_a_compilation_fails(folder, uncompiled
     assert capsys.readouterr().err == expected
 
 
-def test_out_of_memory_in_a_compiled_layer_is_no_failure_of_the_compiler(folder, uncompiled, monkeypatch):
+def test_out_of_memory_is_no_failure_of_the_compiler(folder, uncompiled, monkeypatch):
+    """Out of memory in a compiled layer is no failure of the compiler."""
+
     def full(*_):
         raise torch.OutOfMemoryError("CUDA out of memory")
 

@@ -9,12 +9,12 @@ def rates(steps, **changes):
     return [settings(**{"learning_rate": 0.8} | changes).lr(step, steps) for step in range(1, steps + 1)]
 
 
-def test_linear_starts_at_the_peak_and_would_reach_zero_after_the_last_step():
+def test_linear_starts_at_the_peak_and_falls_towards_zero():
     """The schedule of transformers, whose first step has the full rate without a warm-up."""
     assert rates(4) == pytest.approx([0.8, 0.6, 0.4, 0.2])
 
 
-def test_a_schedule_that_is_cut_short_is_the_beginning_of_the_whole():
+def test_a_schedule_cut_short_is_the_beginning_of_the_whole():
     """LLM2Vec stops at step 1,000 of three epochs, 23,439 steps."""
     whole = rates(23_439)[:1000]
     assert rates(1000, min_lr_ratio=1 - 1000 / 23_439) == pytest.approx(whole)

@@ -30,7 +30,8 @@ MEANINGS = [
 
 
 @pytest.mark.parametrize(("statuses", "headers", "message", "kind", "found"), MEANINGS)
-def test_a_status_ends_the_job_is_retried_or_concerns_one_request(statuses, headers, message, kind, found):
+def test_a_status_ends_the_job_or_is_retried(statuses, headers, message, kind, found):
+    """A status ends the job, is retried or concerns one request."""
     for status in statuses:
         with pytest.raises(kind, match=found):
             raise_for_status(status, headers, message, "llms.toy")

@@ -55,7 +55,8 @@ def test_requests_have_one_key_if_and_only_if_they_are_equal(one, other):
     assert (ApiRequest(*one).key == ApiRequest(*other).key) == (one == other)
 
 
-def test_many_rows_are_saved_at_once_and_a_later_one_takes_the_place_of_an_earlier_one(tmp_path):
+def test_many_rows_are_saved_at_once_and_the_latest_counts(tmp_path):
+    """Many rows are saved at once and a later one takes the place of an earlier one."""
     with Ledger(tmp_path / "answers.sqlite") as ledger:
         ledger.save([row(number, None, "failed") for number in range(1200)])
         ledger.save([row(number, "said") for number in range(1200)])
@@ -72,7 +73,8 @@ def test_a_rate_is_one_for_all_processes(tmp_path, monkeypatch):
     assert waits == pytest.approx([0, 0.1, 0.2, 0.3, 0.4, 0.5])
 
 
-def test_a_days_budget_is_one_for_all_processes_and_new_the_next_day(tmp_path, monkeypatch):
+def test_the_budget_of_a_day_is_one_for_all_processes(tmp_path, monkeypatch):
+    """The budget of a day is one for all processes, and is new the next day."""
     with Ledger(tmp_path / "answers.sqlite") as one, Ledger(tmp_path / "answers.sqlite") as two:
         for ledger in (one, two, one):
             assert ledger.rate_limit("google", None, 3, 8) == 0
@@ -139,7 +141,8 @@ def as_another_user(do, *groups):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as other users")
 @pytest.mark.parametrize(("mode", "shared"), [(0o770, True), (0o755, False)])
-def test_users_of_one_group_share_a_ledger_if_its_folder_is_theirs(mode, shared):
+def test_users_of_one_group_share_a_ledger(mode, shared):
+    """Users of one group share a ledger if its folder is theirs."""
     with TemporaryDirectory() as place:  # not below pytest's folder, which is closed to other users
         os.chown(place, -1, 34567)
         Path(place).chmod(mode)
@@ -205,7 +208,7 @@ def test_no_flipped_bit_changes_or_loses_an_answer_unnoticed(filled):
     assert all(".recover" in refusal for refusal in refusals)
 
 
-def test_the_whole_file_is_checked_before_an_answer_counts_as_missing(filled):
+def test_the_whole_file_is_checked_before_an_answer_is_missed(filled):
     """The first find is content; the other would pay for an answer that is there, under a damaged key."""
     flip(filled, filled.read_bytes().index(request(7).key), 0)
     with Ledger(filled) as ledger:
@@ -218,7 +221,8 @@ def test_the_whole_file_is_checked_before_an_answer_counts_as_missing(filled):
 
 
 @pytest.mark.skipif(not shutil.which("sqlite3"), reason="no program sqlite3")
-def test_the_documented_commands_sum_costs_list_answers_and_forget_them(tmp_path):
+def test_the_documented_commands_on_the_ledger_work(tmp_path):
+    """The documented commands sum costs, list answers and forget them."""
     commands = [
         line
         for step in doc_blocks.steps((doc_blocks.ROOT / "docs/provenance.md").read_text())

@@ -19,7 +19,8 @@ def complete(make, ask):
     return lambda server, prompt="Write.", **changes: ask(make("model", server, **changes), [prompt])[0]
 
 
-def test_a_completion_comes_with_model_and_tokens_and_is_asked_once(complete, make, ask):
+def test_a_completion_comes_with_tokens_and_is_asked_once(complete, make, ask):
+    """A completion comes with model and tokens and is asked once."""
     with FaultServer(chat()) as server:
         first = complete(server, price=PRICE)
         assert (first.answer, first.status) == ("The old town is on the river.", "usable")
@@ -57,7 +58,8 @@ def test_nothing_of_the_sdks_environment_is_sent(complete, monkeypatch):
     ],
     ids=str,
 )  # fmt: skip
-def test_only_settings_that_decide_an_answer_send_a_request_again(complete, change, decides):
+def test_only_settings_of_an_answer_send_a_request_again(complete, change, decides):
+    """Only settings that decide an answer send a request again."""
     with FaultServer(chat()) as server:
         first, again = complete(server), complete(server, **change)
         assert len(server.requests) == 1 + decides
@@ -100,7 +102,8 @@ KINDS = [
 
 
 @pytest.mark.parametrize(("server", "reason", "kept"), KINDS)
-def test_an_unusable_answer_is_paid_once_and_kept_with_the_reason(complete, server, reason, kept):
+def test_an_unusable_answer_is_paid_once_and_kept(complete, server, reason, kept):
+    """An unusable answer is paid once and kept with the reason."""
     with FaultServer(server) as server:
         row = complete(server)
         assert (row.status, row.reason) == ("rejected", reason)
@@ -146,7 +149,9 @@ def test_another_model_that_answers_ends_the_job_or_is_recorded(complete, ledger
         assert complete(server, model_ids=None).metadata["model"] == "small-and-cheap"
 
 
-def test_costs_are_added_and_unknown_where_a_call_was_not_counted():
+def test_costs_are_unknown_where_a_call_was_not_counted():
+    """Costs are added and unknown where a call was not counted."""
+
     def row(model, cost, tokens, day):
         metadata = {"model": model, "prompt_tokens": tokens, "completion_tokens": tokens}
         asked = ApiRequest("openai", "x", "", "", day)

@@ -37,7 +37,7 @@ def proper(sentences):
     return [fault_server.foreign(sentence, "es") for sentence in sentences]
 
 
-def test_libretranslate_answers_in_order_and_is_asked_once_a_sentence(translate):
+def test_libretranslate_is_asked_once_a_sentence(translate):
     """Key and text stay out of the URL."""
     with FaultServer(fault_server.libretranslate) as server:
         assert answers(translate(server, TEXTS + TEXTS[:3])) == WELL + WELL[:3]
@@ -46,7 +46,8 @@ def test_libretranslate_answers_in_order_and_is_asked_once_a_sentence(translate)
     assert {(request["_path"], request["api_key"]) for request in server.requests} == {("/translate", KEY)}
 
 
-def test_every_attempt_takes_its_turn_and_waits_as_long_as_the_server_says(translate):
+def test_every_attempt_takes_its_turn_and_waits_as_told(translate):
+    """Every attempt takes its turn and waits as long as the server says."""
     with FaultServer(fault_server.libretranslate, [fault(429, Retry_After="0.3"), fault(503)]) as server:
         translate(server, TEXTS[:1], per_day=3)
         first, second, _third = (request["_time"] for request in server.requests)
@@ -55,9 +56,8 @@ def test_every_attempt_takes_its_turn_and_waits_as_long_as_the_server_says(trans
             translate(server, per_day=3)
 
 
-def test_a_job_waits_for_one_that_asks_the_same_engine_says_so_and_takes_its_answers(
-    translate, make, ledger, capfd
-):
+def test_a_job_waits_for_one_that_asks_the_same_engine(translate, make, ledger, capfd):
+    """A job waits for one that asks the same engine, says so and takes its answers."""
     with FaultServer(fault_server.libretranslate) as server, ThreadPoolExecutor(1) as pool:
         with Ledger(ledger.path) as other, other.asking("libretranslate", "other"):
             waiting = pool.submit(translate, server)
@@ -171,7 +171,7 @@ def test_mistakes_of_engines_are_named(make, name, languages, found):
 
 @needs_apertium
 @pytest.mark.parametrize("target", ["spa", "cat"])
-def test_apertium_gives_a_sentence_the_same_translation_in_any_batch_and_order(translate, ledger, target):
+def test_apertium_translates_alike_in_any_batch_and_order(translate, ledger, target):
     """120 sentences of Wikipedia, some of which a running tagger would tag differently in another order."""
     sentences = [*wikipedia_sentences(120), "1989", "AT&T [1] costs $5/day @ home ^x$ {a} <b> \\\\."]
     languages = ("eng", target)

@@ -81,7 +81,8 @@ def test_blank_lines_match_nothing():
 
 
 @pytest.mark.skipif(not DATA, reason="SEMBLANCE_DATA is not set: the overlap of real sets is not counted")
-def test_sts_b_holds_sts12_and_sts17_in_either_form_of_their_text():
+def test_sts_b_holds_sts12_and_sts17_in_either_form():
+    """STS-B holds STS12 and STS17 in either form of their text."""
     sts = {name: dataset(name) for name in ("sts12", "sts12_senteval", "sts17")}
     stsb = {part: dataset(f"stsb_{part}") for part in ("train", "dev", "test")}
     train = contamination([stsb["train"]], sts, examples=1).to_pylist()

@@ -56,7 +56,8 @@ def test_the_parts_share_no_document_and_hold_out_enough(sizes, wanted, limit):
 # Pairs without human judgements
 
 
-def test_neighbours_follow_each_other_and_strangers_are_of_other_documents():
+def test_neighbours_follow_each_other_and_strangers_do_not():
+    """Neighbours follow each other and strangers are of other documents."""
     pairs = adjacency_pairs(sentences([3, 2, 4], gaps={(2, 1)}), seed=0)
     assert pairs.schema == PAIRS
     rows = [tuple(row.values()) for row in pairs.to_pylist()]
@@ -73,7 +74,7 @@ def test_neighbours_follow_each_other_and_strangers_are_of_other_documents():
         assert first.split()[0] != second.split()[0]
 
 
-def test_sentences_of_pairs_join_a_corpus_once_each_and_without_scores():
+def test_sentences_of_pairs_join_a_corpus_once_each():
     """JTCSE, Table VIII; a corpus that takes in test sentences says so."""
     train = pa.table({"sentence": ["One.", "Two."], "document": [0, 1], "position": [0, 0]}, schema=SENTENCES)
     columns = {"subset": ["", ""], "sentence1": ["A.", "B."], "sentence2": ["B.", "C."], "score": [1.0, 1.0]}
@@ -91,7 +92,8 @@ def test_an_addition_without_sentences_is_refused():
         with_pair_sentences(sentences([2]), PAIRS.empty_table(), "sick_r_all")
 
 
-def test_triples_are_cut_to_length_hold_nothing_out_and_take_no_sentences():
+def test_triples_are_cut_and_take_no_sentences():
+    """Triples are cut to length, hold nothing out and take no sentences."""
     triples = pa.table([["a", "b", "c"], ["d", "e", "f"], pa.nulls(3, pa.string())], schema=TRIPLES)
     train, held_out = split(triples, corpus(max_sentences=2))
     assert train.equals(triples.slice(0, 2))

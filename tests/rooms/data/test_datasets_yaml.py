@@ -50,7 +50,7 @@ def test_hub_revisions_are_those_that_mteb_pins():
 
 @needs_data
 @pytest.mark.parametrize("name", LOCAL)
-def test_every_local_dataset_keeps_its_contract_or_is_a_known_gap(name):
+def test_every_local_dataset_keeps_its_contract_or_is_a_gap(name):
     """O-01, O-02 and O-03 on the real files: `load` refuses rows, groups, classes or scores that differ."""
     offline = DATASETS[name].model_copy(update={"sources": [LOCAL[name]]})
     if name in NOT_HERE:

@@ -43,7 +43,8 @@ def pins(root):
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
-def test_the_first_available_source_is_taken_and_its_files_are_named(root, pins):
+def test_the_first_available_source_is_taken(root, pins):
+    """The first available source is taken and its files are named."""
     shutil.copytree(root / "toy", root / "other")
     folder, origin = locate("toy", block(local("absent"), local(sha256=pins), local("other")), root)
     assert folder == root / "toy"
@@ -95,7 +96,8 @@ def test_a_file_that_is_not_the_pinned_one_is_refused(root, pins, file, content,
         locate("toy", block(local(sha256=pins), local()), root)
 
 
-def test_a_repository_without_a_revision_stops_with_its_newest_commit(root, monkeypatch):
+def test_a_repository_without_a_revision_stops(root, monkeypatch):
+    """A repository without a revision stops with its newest commit."""
     asked = ("team/toy", None, "model")
     monkeypatch.setattr(sources, "find", lambda *given: COMMIT if given == asked else None)
     unpinned = {"kind": "hub", "repository": "team/toy"}
@@ -153,7 +155,8 @@ def test_a_module_that_is_a_link_out_of_the_folder_is_refused(root):
         files_of(root / "toy")
 
 
-def test_links_within_a_folder_and_to_it_and_those_of_the_hubs_client_are_read(root):
+def test_links_within_a_folder_and_to_it_are_read(root):
+    """Links within a folder and to it and those of the Hub's client are read."""
     files = files_of(root / "toy")
     (root / "toy/vocab.txt").symlink_to("tokenizer.json")
     (root / "link").symlink_to(root / "toy")
@@ -170,7 +173,7 @@ def test_links_within_a_folder_and_to_it_and_those_of_the_hubs_client_are_read(r
         files_of(commit)
 
 
-def test_every_file_that_a_tokeniser_of_transformers_reads_is_copied():
+def test_every_file_that_a_tokeniser_reads_is_copied():
     """Names are those of the installed Transformers; pickles, and what only other models than text encoders read, are not."""
     names = {name for module in tokenisers() for name in vocabulary_files(module)}
     assert len(names) > 15

@@ -42,7 +42,8 @@ def covered(texts, source="toy", places=None, **changes):
     return candidates, cover, lacks(cover, rules.listed, limits)
 
 
-def test_sentences_are_checked_by_every_rule_and_refusals_are_counted():
+def test_sentences_are_checked_and_refusals_counted():
+    """Sentences are checked by every rule and refusals are counted."""
     rules = validator(["the", "town", "is", "Old", "\u2013", "the,"], max_tokens=8)
     assert rules.listed == ["the", "town", "is", "old"]
     sentences = [
@@ -114,7 +115,8 @@ def test_a_message_says_what_a_pool_lacks():
     ("template", "found"),
     [("$word", r"toy: prompt toy: .*placeholders from: \$sentences"), ("Write.", r"no placeholder \$words")],
 )
-def test_a_prompt_with_an_unknown_or_missing_placeholder_is_a_mistake(template, found):
+def test_a_prompt_with_a_wrong_placeholder_is_a_mistake(template, found):
+    """A prompt with an unknown or missing placeholder is a mistake."""
     with pytest.raises(ConfigError, match=found):
         next(prompts(template, toys.WORDS, llm_pool(), "exemplars.toy"))
 

@@ -62,7 +62,7 @@ def test_whether_the_hub_answers_at_all(monkeypatch, status, answers):
     assert hub.answers.__wrapped__() is False  # nobody listens any more
 
 
-def test_a_pinned_commit_is_read_again_offline_and_never_another_one(tmp_path, monkeypatch):
+def test_a_pinned_commit_is_read_again_offline(tmp_path, monkeypatch):
     """The client by itself would take the newest copy, after half a minute."""
     for name, value in (("HF_HUB_CACHE", str(tmp_path)), ("ENDPOINT", "http://127.0.0.1:9")):
         monkeypatch.setattr(constants, name, value)

@@ -119,7 +119,8 @@ def test_rows_for_training_and_dropped_rows_by_reason(made, form, unchanged, row
     st.lists(st.tuples(*[st.sampled_from(["a b", "c d", "e f", "", "a c"])] * 3), min_size=1, max_size=12),
     st.sampled_from(["pairs", "corpus"]),
 )
-def test_kept_and_dropped_rows_add_up_and_nothing_unchanged_or_empty_is_a_pair(rows, form):
+def test_kept_and_dropped_rows_add_up(rows, form):
+    """Kept and dropped rows add up and nothing unchanged or empty is a pair."""
     base = pa.table(
         [[row[0] for row in rows], *[pa.array(np.arange(len(rows)), pa.int32())] * 2], schema=SENTENCES
     )
@@ -137,7 +138,8 @@ def bags(texts):
     return np.array([[text.count(letter) + 1e-9 for letter in "abcd"] for text in texts], np.float32)
 
 
-def test_cosines_are_with_the_own_sentence_and_the_nearest_other_of_a_chunk():
+def test_cosines_are_with_the_own_sentence_and_the_nearest():
+    """Cosines are with the own sentence and the nearest other of a chunk."""
     sentences = ["a b", "c d", "A  b", "a a c"] + ["d"] * CHUNK
     backs = ["a b", "a b", "b", "c"] + ["d"] * CHUNK
     own, other = compare(sentences, backs, lambda texts: bags(map(str.casefold, texts)))
@@ -151,7 +153,8 @@ def test_cosines_are_with_the_own_sentence_and_the_nearest_other_of_a_chunk():
 KEPT = Thresholds(minimum=0.5, rejected_share=0.5)
 
 
-def test_round_trips_unlike_their_sentence_or_nearer_to_another_are_dropped_and_counted():
+def test_unlike_round_trips_are_dropped_and_counted():
+    """Round trips unlike their sentence or nearer to another are dropped and counted."""
     made = trips(*[(f"a b c {n}", f"p q r {n}", f"a b x {n}") for n in range(6)])
     base = base_of([f"a b c {n}" for n in range(6)])
     rows = [(0, 0.9, 0.2), (1, 0.49, 0.1), (2, 0.6, 0.61), (3, 0.5, 0.5), (4, 0.2, 0.9), (5, 1.0, -1.0)]

@@ -53,7 +53,8 @@ def test_nothing_but_white_space_is_lost_or_added(paragraph):
     assert all(piece == piece.strip() and piece for piece in pieces)
 
 
-def test_each_sentence_is_kept_once_with_its_place_and_drops_are_counted():
+def test_each_sentence_is_kept_once_and_drops_are_counted():
+    """Each sentence is kept once with its place and drops are counted."""
     documents = [["one", "one two", "a b c d"], [], ["one two", "a b c d e", "x  y", "one two"]]
     table, dropped = keep_sentences(documents, min_words=2, max_words=4)
     assert table.schema == SENTENCES

@@ -75,7 +75,8 @@ def hub_that(monkeypatch):
     )
 
 
-def test_the_first_available_source_is_read_and_the_hub_comes_last(root, hub_that):
+def test_the_first_source_is_read_and_the_hub_comes_last(root, hub_that):
+    """The first available source is read and the Hub comes last."""
     hub_that(AssertionError)
     found, origin = load("toy", dataset(hub(), local("other.tsv"), local()), root)
     assert found.table.num_rows == 2
@@ -162,7 +163,8 @@ def test_labels_of_one_value_in_two_forms_are_refused(one, other):
 
 
 @pytest.mark.parametrize("missing", ["nan", "NaN", "NA", "None", "null", "N/A", "<NA>"])
-def test_a_label_for_missing_values_is_a_class_only_if_the_contract_counts_it(missing):
+def test_a_label_for_missing_values_is_no_class_by_default(missing):
+    """A label for missing values is a class only if the contract counts it."""
     with pytest.raises(
         DataError, match=rf"label '{missing}' \(1 rows\) may stand for a missing value.* labels: 3 to"
     ):
@@ -231,7 +233,7 @@ def test_a_column_of_the_hub_that_is_another_is_named(hub_copy, columns, message
         load("toy", dataset(hub()), None)
 
 
-def test_unjudged_pairs_and_empty_triples_are_dropped_and_counted(root, hub_copy):
+def test_unjudged_pairs_and_empty_triples_are_dropped(root, hub_copy):
     """O-02: the release of STS15 lists 8,500 pairs, of which 3,000 were judged."""
     (root / "toy.tsv").write_text(TSV + "A\t\te\tf\n", "utf-8")
     scores = pa.array([4.4, None, float("nan")])
@@ -259,7 +261,7 @@ def test_a_score_that_is_infinite_or_text_is_named(hub_copy, scores, message):
         load("toy", dataset(hub()), None)
 
 
-def test_a_hub_source_takes_one_language_and_leaves_unknown_subsets_null(hub_copy):
+def test_a_hub_source_takes_one_language(hub_copy):
     """Nobody can tell then whether the groups of the contract are there."""
     scores = pa.array([1, 2, 3], pa.float32())
     hub_copy(test={"sentence1": [*"abc"], "sentence2": [*"def"], "score": scores, "lang": ["en", "de", "en"]})
@@ -323,7 +325,8 @@ def test_a_gap_names_file_source_and_hash(tmp_path, hub_that, capsys, error, pla
         load_planned("toy", block.model_copy(update={"optional": False}), tmp_path, PLANS[planned])
 
 
-def test_data_that_were_available_during_planning_never_become_a_gap(root):
+def test_planned_data_never_become_a_gap(root):
+    """Data that were available during planning never become a gap."""
     was = sha256(root / "toy.tsv")
     planned = SourcePlan(kind="files", files={"local:toy.tsv": was})
     block = dataset(local(), optional=True)

@@ -22,7 +22,8 @@ DATA = os.environ.get("SEMBLANCE_DATA")
 WIKI1M = Path(DATA or "/nonexistent", "corpus/wiki1m_for_simcse.txt")
 
 
-def test_the_most_frequent_word_comes_first_and_ties_are_alphabetical():
+def test_the_most_frequent_word_comes_first():
+    """The most frequent word comes first and ties are alphabetical."""
     table = word_counts(["b a b", "c  a\tb", "York york"], WORDS)
     assert table.schema == WORD_COUNTS
     counted = [[1, 2, 3, 4, 5], ["b", "a", "York", "c", "york"], [3, 2, 1, 1, 1]]
@@ -53,7 +54,8 @@ def test_a_peak_is_higher_than_all_within_its_window(rates, window, peaks):
     assert np.flatnonzero(local_peaks(np.array(rates), window)).tolist() == peaks
 
 
-def test_a_list_is_as_long_as_asked_and_may_leave_out_capitalised_doubles():
+def test_a_list_is_as_long_as_asked():
+    """A list is as long as asked and may leave out capitalised doubles."""
     counts = word_counts(["the the the The The of of of of York York of"], WORDS)
     assert top_words(counts, 3) == ["of", "the", "York"]
     with pytest.raises(DataError, match="has 3 different words; word_list_size is 4"):

@@ -27,7 +27,8 @@ def density(stored):
     return draw
 
 
-def test_a_density_integrates_to_one_even_at_the_end_of_the_scale():
+def test_a_density_integrates_to_one_at_the_end_of_the_scale():
+    """A density integrates to one even at the end of the scale."""
     grid = np.linspace(-1, 1, 2001)
     for values in ([0.99, 1.0, 0.98], [-1.0, -0.97], [0.1, 0.4]):
         assert np.trapezoid(kernel_density(np.array(values), grid, 0.05), grid) == pytest.approx(1, abs=2e-3)

@@ -34,7 +34,7 @@ def drawn(stored):
     return draw
 
 
-def test_losses_are_means_of_blocks_and_development_scores_are_where_they_were_measured(drawn):
+def test_losses_are_means_of_blocks(drawn):
     """By hand: blocks of three steps and of two."""
     history = dict(
         zip(HISTORY.names, [range(1, 6), *[[3, 2, 1, 1, 4]] * 3, [None, 0.5, None, 0.7, None]], strict=True)

@@ -43,7 +43,8 @@ def test_a_scatter_is_kept_as_the_cells_of_a_table(made):
     assert points.schema.remove_metadata() == TABLE
 
 
-def test_a_map_shows_the_mean_over_draws_whether_tasks_are_split_or_not(made):
+def test_a_map_shows_the_mean_over_draws(made):
+    """A map shows the mean over draws whether tasks are split or not."""
     draws = [
         row("random", task, value, draw=draw, layers="static")
         for task, value in (("sts12", 0.2), ("sts13", 0.4))
@@ -70,14 +71,14 @@ def test_a_footnote_names_each_gap_with_its_reason(made, kind, gap, rest):
     assert rest in said
 
 
-def test_the_shadow_of_a_line_is_the_standard_deviation_of_a_sample_of_tasks(made):
+def test_the_shadow_is_the_standard_deviation_of_a_sample(made):
     """By hand: 50 and 60 have the mean 55 and, with n - 1, the standard deviation 7.07."""
     given = [row("plain", task, value, layers="0") for task, value in (("sts12", 0.5), ("sts13", 0.6))]
     (point,) = made("layer_lines", given).points.to_dict("records")
     assert (point["y"], point["spread"]) == (pytest.approx(55), pytest.approx(50**0.5))
 
 
-def test_the_table_of_input_embeddings_is_layer_minus_1_before_the_others(made):
+def test_the_input_embeddings_are_layer_minus_1(made):
     """In lines and maps; vectors that have no layers keep their value at every one."""
     values = {"static": 0.1, "0": 0.2, "1": 0.3, "1+last": 0.4}
     given = [row("plain", "sts12", value, layers=layer) for layer, value in values.items()]

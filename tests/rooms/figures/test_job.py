@@ -7,7 +7,8 @@ from workflow_scripts.provenance.artefacts import check_model_folder, read_recor
 from workflow_scripts.provenance.record import merged_labels
 
 
-def test_a_job_draws_every_figure_with_its_points_and_the_labels_of_what_it_read(finished, tmp_path):
+def test_a_job_draws_every_figure_with_points_and_labels(finished, tmp_path):
+    """A job draws every figure with its points and the labels of what it read."""
     source, table = finished / "tables/lab.parquet", tmp_path / "table.parquet"
     record = read_record(source).model_copy(
         update={"labels": merged_labels(["a stand-in"]), "inputs": {}, "outputs": []}

@@ -41,7 +41,8 @@ def weights(sentences=("Hello.",), layers=(1, 2), heads=2, first=0.5):
     return pa.table([pa.array(c, f.type) for c, f in zip(columns, ATTENTION, strict=True)], schema=ATTENTION)
 
 
-def test_weights_are_means_over_heads_and_seeds_of_the_first_sentence_and_chosen_layers(stored):
+def test_weights_are_means_over_heads_and_seeds(stored):
+    """Weights are means over heads and seeds of the first sentence and chosen layers."""
     maps = [("a", weights(("One.", "Two."), first=0.5)), ("a", weights(("One.",), first=0.3))]
     files = [stored(table, run=run) for run, table in maps]
     points = shown("attention_maps", {"layers": (2, 9)}, {"maps": files}).points
@@ -112,7 +113,7 @@ def test_weights_of_every_query_layer_sum_to_one(inside):
     assert first != second
 
 
-def test_cosines_are_those_of_the_means_of_words_in_the_last_layer(inside, tiny_bert):
+def test_cosines_are_those_of_means_of_words(inside, tiny_bert):
     """Of mourns, which has six pieces."""
     points = inside("token_similarity", 1).points
     tokens = load_tokenizer(tiny_bert)(SENTENCES[1], return_tensors="pt")
@@ -124,7 +125,7 @@ def test_cosines_are_those_of_the_means_of_words_in_the_last_layer(inside, tiny_
     assert found["cosine"].item() == pytest.approx(expected, abs=1e-6)
 
 
-def test_the_cosine_of_the_sentences_is_that_of_the_runs_own_vectors(inside, tiny_bert):
+def test_the_cosine_of_sentences_is_that_of_the_run(inside, tiny_bert):
     """3R, Table 4."""
     encoder, tokenizer = encoder_of(tiny_bert, "token_similarity").eval(), load_tokenizer(tiny_bert)
     tokens = tokenizer(SENTENCES, padding=True, return_tensors="pt")

@@ -7,7 +7,7 @@ BY_HAND = {
 }  # fmt: skip
 
 
-def test_the_surface_is_the_closed_form_everywhere_and_least_where_both_are_one():
+def test_the_surface_is_the_closed_form():
     """JTCSE, Eq. 5, and O-40: L_TMC(k, t) = sqrt(1 + k^2 - 2kt) / (1 + k)."""
     points, _, found = shown("modulus_surface", {"longest": 10, "steps": 101})  # steps of .1 and .02
     places = zip(points["k"].round(9), points["t"].round(9), strict=True)

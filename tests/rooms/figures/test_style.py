@@ -14,7 +14,8 @@ FIGURES = ["learning_curves", "cosine_density", "alignment_uniformity"]
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_has_a_checksum_a_title_all_substitutions_and_unique_ids(finished, name):
+def test_a_figure_has_a_checksum_a_title_and_substitutions(finished, name):
+    """A figure has a checksum, a title, all substitutions and unique ids."""
     labels = [*map(str, check_model_folder(finished / "figures/lab").labels)]
     svg = (finished / f"figures/lab/{name}.svg").read_text()
     assert len(labels) == 2
@@ -46,7 +47,8 @@ def test_texts_of_a_picture_have_the_names_that_readers_see():
     assert [axes.get_title(), axes.get_xlabel(), axes.get_ylabel()] == ["1 SimCSE", "SimCSE, tagged", "loss"]
 
 
-def test_a_title_wider_than_its_panel_is_broken_after_dots_of_a_runs_name():
+def test_a_wide_title_is_broken_after_dots():
+    """A title wider than its panel is broken after dots of a run's name."""
     with figure_style():
         picture, panels = pyplot.subplots(1, 2)
         for axes in panels:
@@ -72,7 +74,8 @@ def test_legends_stand_once_below_all_panels():
         assert legend.get_window_extent().y1 < panels[1].get_tightbbox().y0
 
 
-def test_panels_of_a_page_have_short_coordinates_and_their_own_numbers():
+def test_panels_have_short_coordinates_and_own_numbers():
+    """Panels of a page have short coordinates and their own numbers."""
     with figure_style():
         picture, axes = pyplot.subplots()
         axes.plot([0.123456, 1])

@@ -43,7 +43,8 @@ def scatter(table):
     return draw
 
 
-def test_a_point_is_a_run_and_runs_without_both_scores_are_listed(scatter):
+def test_a_point_is_a_run_and_missing_runs_are_listed(scatter):
+    """A point is a run and runs without both scores are listed."""
     points, _, found = scatter({"a.x": (0.1, 70), "b.x": (0.2, None), "c.x": (0.3, 80)})
     assert points["run"].tolist() == ["a.x", "b.x", "c.x"]
     expected = [[0.1, 0.1, 70, 0.1], [0.2, 0.1, np.nan, 0.1], [0.3, 0.1, 80, 0.1]]
@@ -60,7 +61,8 @@ def test_a_footnote_has_the_correlation_of_the_columns(scatter):
     assert "scores are missing: none." in " ".join(found)
 
 
-def test_points_are_means_and_sds_over_seeds_with_uniformity_to_the_right(stored, table):
+def test_points_are_means_and_sds_over_seeds(stored, table):
+    """Points are means and sds over seeds with uniformity to the right."""
     cell = {"run": "a.mini", "suite": "geometry", "aggregation": "", "n": 9, "note": "lee, score > 4"}
     scores = []
     for seed, alignment in enumerate((0.1, 0.2, 0.6)):

@@ -78,7 +78,7 @@ def test_printed_numbers_say_what_is_claimed_of_them(key):
     assert agrees[claim.expects] == (key not in AGAINST_THEIR_TABLE)
 
 
-def test_every_comparison_is_in_tables_that_some_study_here_makes(study):
+def test_every_comparison_is_in_tables_of_some_study(study):
     """``study_in`` has checked the cells of the tables that this study makes."""
     made = {*study.grids, *study.shown_extraction.tables, *study.shown_extraction.figures}
     compared = [claim.compared for claim in CLAIMS[study.settings.claims.scale].values()]
@@ -90,7 +90,8 @@ def test_every_comparison_is_in_tables_that_some_study_here_makes(study):
 @pytest.mark.parametrize(
     "table", ["extraction_table1", "extraction_table4", "extraction_table8", "extraction_figure3"]
 )
-def test_rows_of_the_extraction_study_are_named_as_its_tables_name_them(table):
+def test_rows_of_extraction_are_named_as_in_its_tables(table):
+    """Rows of the extraction study are named as its tables name them."""
     settings = settings_with("config/config.yaml")
     block = tables_of(settings.extraction)[table]
     shown = places(block, names(settings, block))
@@ -171,9 +172,7 @@ def demo(tmp_path):
 
 
 @pytest.mark.parametrize(("paper", "line", "column", "value", "message"), MISTAKES.values(), ids=MISTAKES)
-def test_a_mistake_is_one_line_that_says_where_what_and_the_remedy(
-    paper, line, column, value, message, tmp_path
-):
+def test_a_mistake_is_one_line_with_place_and_remedy(paper, line, column, value, message, tmp_path):
     """In the demo's claims of S2Sent or of the extraction study; line 0 has the names of the columns."""
     shutil.copytree(ROOT / "config", tmp_path / "config")
     file = tmp_path / CLAIMS_FOLDER / f"{paper}.csv"

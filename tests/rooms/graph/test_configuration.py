@@ -29,14 +29,16 @@ def load(tmp_path):
     return load
 
 
-def test_without_additions_files_are_merged_as_snakemake_merges_them():
+def test_files_are_merged_as_snakemake_merges_them():
+    """Without additions, files are merged as Snakemake merges them."""
     theirs = {}
     for file in (*base_files(ROOT), ROOT / DEMO):
         update_config(theirs, yaml.safe_load(file.read_text()))
     assert merged_config(DEMO) == theirs
 
 
-def test_each_file_adds_to_what_those_before_it_make_and_the_command_line_last(load):
+def test_each_file_adds_to_those_before_it(load):
+    """Each file adds to what those before it make and the command line last."""
     first = {"mine+": ["a"], "suites": {"sts": {"toy": {"datasets+": ["other"]}}}}
     config = load(
         BELOW, first, {"mine+": ["b", "c"]}, given={"suites": {"sts": {"toy": {"datasets+": ["d"]}}}}
@@ -50,7 +52,9 @@ def test_a_list_that_is_replaced_forgets_what_was_added_before(load):
     assert load(BELOW, {"mine+": ["a"]}, {"mine": ["new"]}, {"mine+": ["b"]})["mine"] == ["new", "b"]
 
 
-def test_a_study_of_another_name_has_none_of_the_texts_and_claims_of_the_study_below_it():
+def test_a_study_of_another_name_inherits_no_texts_and_claims():
+    """A study of another name has none of the texts and claims of the study below it."""
+
     def described(**given):
         config = load_config(ROOT, [ROOT / DEMO], given)
         return [bool(config["report"]["page"][key]) for key in ("shows", "cannot_show")], config["claims"]
@@ -64,7 +68,8 @@ def test_a_study_of_another_name_has_none_of_the_texts_and_claims_of_the_study_b
     )
 
 
-def test_equal_numbers_have_one_form_and_text_in_quotes_stays_text(load):
+def test_equal_numbers_have_one_form_and_quotes_stay_text(load):
+    """Equal numbers have one form and text in quotes stays text."""
     config = load(
         "a: [1e-4, 1.0e4, 2.0, -3E2, .5, '1e-4', 1e-4x]\n", given=as_in_a_file({"b": "{c: 1e-4}", "d": 2.0})
     )
@@ -151,7 +156,8 @@ HUB_ENCODER = {"kind": "hub", "repository": "team/model"}
         ({"fetch": {"sources": [HUB_ENCODER | {"path": "a"}], "licence": "MIT"}}, ["encoders.mine.fetch.sources.0.path: unknown key. Choose from: kind, repository"]),
     ],
 )  # fmt: skip
-def test_a_block_of_several_forms_is_told_what_its_nearest_form_lacks(block, found):
+def test_a_block_is_told_what_its_nearest_form_lacks(block, found):
+    """A block of several forms is told what its nearest form lacks."""
     config = merged_config(DEMO)
     config["encoders"]["mine"] = block
     lines = [*map(str, read(Configuration, config)[1])]
@@ -177,7 +183,8 @@ class Small(Settings):
         ),
     ],
 )
-def test_a_wrong_setting_of_a_job_is_named_with_the_beginning_of_what_was_found(section, message):
+def test_a_wrong_setting_of_a_job_is_named(section, message):
+    """A wrong setting of a job is named with the beginning of what was found."""
     with pytest.raises(ConfigError) as told:
         Small.parse(section, "here")
     assert str(told.value).startswith(message)

@@ -46,7 +46,8 @@ def test_the_sentence_of_each_failed_job_comes_last_and_once(tmp_path, quiet):
 
 
 @pytest.mark.slow
-def test_a_job_that_succeeds_when_it_is_tried_again_is_named_when_it_fails_alone(tmp_path):
+def test_a_first_try_that_fails_is_named_at_once(tmp_path):
+    """A job that succeeds at its second try is named after its first, without its error."""
     (tmp_path / "two.txt").touch()
     tries = 'echo "DataError: no" >{log}; test -e tried && touch {output} || {{ touch tried; exit 1; }}'
     printed = end_of_run(tmp_path, tries, "--retries", "1", code=0)
@@ -88,7 +89,8 @@ rule made:
 """
 
 
-def test_a_changed_setting_is_a_reason_without_the_json_of_all_params(tmp_path):
+def test_a_changed_setting_is_a_reason_without_json(tmp_path):
+    """A changed setting is a reason without the JSON of all params."""
     (tmp_path / "Snakefile").write_text(PARAMS)
     for settings, options, reason in (
         ("before", (), "Missing output files: made.txt"),

@@ -40,7 +40,8 @@ ASKED = {
 
 
 @pytest.mark.parametrize(("grid", "drawn"), ASKED.values(), ids=ASKED)
-def test_an_experiment_has_the_figures_whose_inputs_it_makes_and_whose_block_it_holds(study, grid, drawn):
+def test_an_experiment_has_the_figures_of_its_inputs(study, grid, drawn):
+    """An experiment has the figures whose inputs it makes and whose block it holds."""
     if "runs" in grid:
         grid = grid | {
             "runs": read_grids(merged_config(DEMO), ROOT / "config")[0]["demo"]["runs"][: grid["runs"]]

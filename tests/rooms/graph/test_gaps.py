@@ -43,7 +43,8 @@ def with_corpus(study, corpus):
     return {name: reason for name, reason in study.gaps.items() if study.runs[name].corpus == corpus}
 
 
-def test_table_2_of_3r_has_its_missing_sets_as_gaps_and_plans_the_rest(opened):
+def test_table_2_of_3r_has_gaps_and_plans_the_rest(opened):
+    """Table 2 of 3R has its missing sets as gaps and plans the rest."""
     study = opened("three_r_table2")
     grid = study.grids["three_r_table2"]
     methods = ("supervised_simcse", "supervised_simcse_3r")
@@ -159,7 +160,8 @@ def test_what_is_not_optional_is_no_gap_and_stops_with_a_line(opened):
     assert "optional: true for a gap" in line
 
 
-def test_sentences_that_a_corpus_adds_must_be_there_though_the_set_is_optional(opened):
+def test_sentences_that_a_corpus_adds_must_exist(opened):
+    """Sentences that a corpus adds must be available, although the set is optional."""
     study = opened("jtcse_table2")
     jobs = [(f"datasets.{name}", f"dataset {name}") for name in ("sick_r_all", "claif")]
     assert not [*need_findings(study.settings, jobs, study.workplace)]

@@ -28,7 +28,6 @@ def memory_and_time(study, encoder, attempt=1, gigabytes=8, hours=1):
         (HUGE, 1, "40GB", 3600),
     ],
 )
-def test_a_job_asks_by_the_size_of_its_encoders_and_each_try_for_as_much_again(
-    papers, encoder, attempt, memory, minutes
-):
+def test_a_job_asks_by_size_and_each_try_for_more(papers, encoder, attempt, memory, minutes):
+    """A job asks by the size of its encoders and each try for as much again."""
     assert memory_and_time(papers, encoder, attempt) == (memory, minutes)

@@ -41,7 +41,8 @@ def test_axes_that_list_values_are_multiplied_and_named():
         ("lab_second", "lab_second"),
     ],
 )
-def test_an_experiment_belongs_to_the_paper_that_its_name_begins_with(experiment, paper):
+def test_an_experiment_belongs_to_the_paper_of_its_name(experiment, paper):
+    """An experiment belongs to the paper that its name begins with."""
     assert paper_of(experiment) == paper
 
 
@@ -118,7 +119,8 @@ SWEEP = {
 }
 
 
-def test_a_sweep_is_a_run_for_every_combination_named_after_its_values():
+def test_a_sweep_is_a_run_for_every_combination():
+    """A sweep is a run for every combination named after its values."""
     runs = grid(SWEEP).expanded
     assert list(runs) == [
         f"simcse_s2sent.x.c.t.blocks{blocks}-learning_rate{rate}"
@@ -162,7 +164,8 @@ MEAN = {"heading": "mean", "digits": 2}
         ({"STS-B": "stsb_test", "A": "sts12"}, {"STS-B": "stsb_test", "A": "sts12"}),
     ],
 )
-def test_tasks_are_columns_in_their_order_numbered_by_their_block(tasks, written):
+def test_tasks_are_columns_in_their_order(tasks, written):
+    """Tasks are columns in their order numbered by their block."""
     block, mean = {"method": "a", "encoder": "x"}, MEAN | {"mean_of": list(written)}
     listed = grid(block, columns=[SHARED | {"tasks": tasks}, mean])
     columns = [

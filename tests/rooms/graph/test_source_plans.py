@@ -180,7 +180,7 @@ def write(path, **foreign):
     write_table(path, pa.table({"a": [1]}), record)
 
 
-def test_no_gap_comes_in_the_place_of_data_that_a_failed_job_has_taken_away(root, monkeypatch):
+def test_no_gap_replaces_data_that_a_failed_job_took_away(root, monkeypatch):
     """The last plan stays as long as no source is there; a gap that a job has written may be another's."""
     monkeypatch.setattr(source_plans, "_planned", {})
     study = SimpleNamespace(data_root=root, folder="results/toy")
@@ -226,7 +226,8 @@ def test_a_note_that_cannot_be_read_is_planned_anew(root, monkeypatch, text):
 # Hashes
 
 
-def test_a_file_written_just_now_is_read_again_since_its_date_may_not_move(root, monkeypatch):
+def test_a_file_written_just_now_is_read_again(root, monkeypatch):
+    """A file written just now is read again since its date may not move."""
     stat = (root / "a").stat()
     monkeypatch.setattr(notes, "time", SimpleNamespace(time=lambda: stat.st_mtime + 1))
     assert notes.sha256_now(root / "a") == sha256("a")

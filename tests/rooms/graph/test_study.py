@@ -13,7 +13,8 @@ from workflow_scripts.graph.console import check_configfiles
 from workflow_scripts.graph.slices import settings_of
 
 
-def test_a_twin_reads_the_models_of_its_members_in_their_order_at_its_own_seed(study):
+def test_a_twin_reads_the_models_of_its_members_in_order(study):
+    """A twin reads the models of its members in their order at its own seed."""
     simcse = "simcse.minilm_mlm.wiki_extract"
     assert study.runs["jtcse.demo_twin.wiki_extract"].start("2") == [
         f"<results>/runs/{member}/seed2/model/record.json" for member in (simcse, f"{simcse}.more_dropout")
@@ -53,7 +54,8 @@ def test_a_slice_holds_the_defaults_of_its_settings(study):
     assert "text" not in written
 
 
-def test_a_study_takes_its_workplace_from_settings_and_variables_and_sets_none(no_variables, monkeypatch):
+def test_a_study_takes_its_workplace_and_sets_none(no_variables, monkeypatch):
+    """A study takes its workplace from settings and variables and sets none."""
     monkeypatch.setenv("SEMBLANCE_ANSWERS", "/elsewhere/answers.sqlite")
     monkeypatch.setenv("SEMBLANCE_OFFLINE", "1")
     before = {**os.environ}

@@ -136,12 +136,14 @@ def test_a_suite_writes_what_is_declared_and_nothing_else(kind):
     held_against(evaluate(suite), SUITES[kind.split()[0]].parse(suite, kind).written({}))
 
 
-def test_the_times_of_a_suite_are_what_is_declared_and_nothing_else():
+def test_the_times_of_a_suite_are_what_is_declared():
+    """The times of a suite are what is declared and nothing else."""
     held_against(of_cost(cost.time_against_base)(COST), cost.Config(**COST).timed())
     assert Sts(**CASES["sts"][1]).timed() == {}
 
 
-def test_an_attention_suite_writes_what_is_declared_and_nothing_else(tiny_bert):
+def test_an_attention_suite_writes_what_is_declared(tiny_bert):
+    """An attention suite writes what is declared and nothing else."""
     energy = {"dataset": "texts", "max_sentences": 4, "max_tokens": 16, "batch_size": 2}
     suite = Attention(energy=energy, maps={"sentences": ["a"], "layers": [1], "max_tokens": 16})
     model = AutoModel.from_pretrained(tiny_bert, attn_implementation="eager")

@@ -14,7 +14,7 @@ def study():
     return study_in(ROOT, [])
 
 
-def test_the_jobs_of_the_papers_are_counted_with_the_time_of_trainings(study, tmp_path, monkeypatch):
+def test_the_jobs_of_the_papers_are_counted_with_their_time(study, tmp_path, monkeypatch):
     """15,625 steps of SimCSE, each 12.2 ms: a million sentences in batches of 64."""
     monkeypatch.chdir(tmp_path)
     jobs = [
@@ -27,7 +27,8 @@ def test_the_jobs_of_the_papers_are_counted_with_the_time_of_trainings(study, tm
     )
 
 
-def test_a_study_that_was_asked_for_or_has_results_is_no_surprise(study, tmp_path, monkeypatch):
+def test_a_study_asked_for_or_with_results_is_no_surprise(study, tmp_path, monkeypatch):
+    """A study that was asked for or has results is no surprise."""
     monkeypatch.chdir(tmp_path)
     assert unasked_study(study, [], [])
     assert unasked_study(study, ["config/mine.yaml"], []) == ""

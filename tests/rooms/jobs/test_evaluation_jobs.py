@@ -75,7 +75,8 @@ ATTENTION_SUITE = {
 @pytest.mark.parametrize(
     ("schema", "columns"), [(SENTENCES, ["sentence"]), (PAIRS, ["sentence1", "sentence2"]), (SENTENCES, [])]
 )
-def test_attention_is_measured_on_sentences_or_pairs_and_drawn_without(model, tmp_path, schema, columns):
+def test_attention_is_measured_on_sentences_or_pairs(model, tmp_path, schema, columns):
+    """Attention is measured on sentences or pairs and drawn without."""
     texts = TEXTS if columns else []
     rows = [dict.fromkeys(schema.names) | dict.fromkeys(columns, text) for text in texts]
     files = {"scores": tmp_path / "scores.parquet", "maps": tmp_path / "maps.parquet"}

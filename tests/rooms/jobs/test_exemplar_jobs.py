@@ -145,7 +145,8 @@ def test_a_model_writes_a_pool_that_covers_its_list(shop):
     assert "answers.sqlite, and the study is offline" in one_line(*finish(shop.write(server)))
 
 
-def test_json_is_asked_for_and_a_server_that_refuses_it_is_asked_for_text(shop):
+def test_a_server_that_refuses_json_is_asked_for_text(shop):
+    """JSON is asked for and a server that refuses it is asked for text."""
     with FaultServer(fault_server.chat(structured)) as server:
         code, printed = finish(shop.write(server, "json_schema"))
         assert code == 0, printed

@@ -37,14 +37,16 @@ def evaluate(tmp_path, cached):
     return evaluated
 
 
-def test_a_failed_task_and_one_without_data_are_gaps_and_tried_again(evaluate):
+def test_a_failed_task_is_a_gap_and_tried_again(evaluate):
+    """A failed task and one without data are gaps and tried again."""
     found = evaluate(one=DataError("broken"), two=MissingError("nobody has it"))
     assert found == (NAMES, {"one": "failed: broken", "two": "nobody has it"})
     assert evaluate() == (["one", "two"], {})
     assert evaluate() == ([], {})
 
 
-def test_data_that_may_be_elsewhere_end_the_job_behind_finished_tasks(evaluate):
+def test_data_that_may_be_elsewhere_end_the_job(evaluate):
+    """Data that may be elsewhere end the job behind finished tasks."""
     with pytest.raises(UnreachableError):
         evaluate(two=UnreachableError("not on this machine"))
     assert evaluate() == (["two", "three"], {})

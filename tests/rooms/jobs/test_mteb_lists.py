@@ -75,7 +75,8 @@ def means(rows, metric):
     }
 
 
-def test_lists_are_scored_and_their_results_are_those_that_mteb_reads(toy, model, tmp_path):
+def test_lists_are_scored_with_results_that_mteb_reads(toy, model, tmp_path):
+    """Lists are scored and their results are those that mteb reads."""
     scores, rows = evaluated(tmp_path, model)
     main, pearson = means(rows, "main_score"), means(rows, "cosine_pearson")
     assert len({main["One"], main["Many"], main["Both"]}) == 3
@@ -97,7 +98,8 @@ def test_lists_are_scored_and_their_results_are_those_that_mteb_reads(toy, model
     }
 
 
-def test_a_task_that_averages_others_is_a_gap_where_one_of_them_has_no_data(toy, model, tmp_path):
+def test_an_average_with_a_missing_task_is_a_gap(toy, model, tmp_path):
+    """A task that averages others is a gap where one of them has no data."""
     _, rows = evaluated(tmp_path, model, without={"Right": "nobody has it"})
     gaps = gaps_of(rows)
     assert gaps["Both"] == "nobody has it"

@@ -91,7 +91,8 @@ def test_two_parts_become_pairs_and_every_row_is_accounted_for(shop):
     assert asked == "translator:libretranslate en xx"
 
 
-def test_kill_9_in_the_middle_costs_at_most_the_request_in_flight(tmp_path):
+def test_kill_9_costs_at_most_the_request_in_flight(tmp_path):
+    """`kill -9` in the middle costs at most the request in flight."""
     shop = Workshop(tmp_path, toys.sentences(100))
     with FaultServer(cipher) as server:
         settings = shop.settings(server.url)
@@ -137,7 +138,7 @@ def test_a_missing_or_foreign_part_is_noticed(shop):
         assert "do not match the corpus's 40 sentences. Delete the folder" in one_line(*shop.gather(items))
 
 
-def test_two_jobs_at_once_pay_for_every_request_once_and_make_the_same(tmp_path):
+def test_two_jobs_at_once_pay_for_every_request_once(tmp_path):
     """200 sentences, both ways; each answer is another one every time, so that a second one would be seen."""
     shop = Workshop(tmp_path, toys.sentences(200))
     with FaultServer(

@@ -120,7 +120,8 @@ def test_a_job_whose_every_task_fails_fails_in_one_line(suite):
     assert not suite.scores.exists()
 
 
-def test_a_dataset_that_is_added_is_computed_alone_and_one_taken_out_costs_nothing(suite):
+def test_an_added_dataset_is_the_only_one_computed(suite):
+    """A dataset that is added is the only one computed, and one taken out costs nothing."""
     suite.run(["one", "two"])
     before = suite.values()
     computed, _ = suite.run()
@@ -140,9 +141,8 @@ def test_settings_and_data_of_a_task_compute_it_again(suite, monkeypatch):
     assert suite.run(max_tokens=16)[0] == ["two"]
 
 
-def test_a_job_that_is_killed_goes_on_behind_its_finished_tasks_and_ends_in_the_same_bytes(
-    suite, monkeypatch
-):
+def test_a_killed_job_goes_on_behind_its_finished_tasks(suite, monkeypatch):
+    """A job that is killed goes on behind its finished tasks and ends in the same bytes."""
     _, whole = suite.run()
     assert len(suite.encoded) == len({text for name in NAMES for text in TEXTS[name]})  # each text once
     shutil.rmtree(suite.cached.folder)
@@ -168,7 +168,8 @@ SPACE = {
 }
 
 
-def test_geometry_is_measured_on_vectors_that_are_there_and_finished_like_any_task(suite):
+def test_geometry_is_finished_like_any_task(suite):
+    """Geometry is measured on existing vectors, and finished like any task."""
     suite.run()
     pairs_alone, encoded = suite.values(), sorted(suite.encoded)
     shutil.rmtree(suite.cached.folder)

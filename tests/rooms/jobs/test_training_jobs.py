@@ -25,7 +25,8 @@ def workshop(tmp_path, monkeypatch, torch_settings):
     return tmp_path
 
 
-def test_what_the_metrics_tell_of_a_run_goes_with_its_model_and_its_path(workshop, monkeypatch):
+def test_caveats_of_metrics_go_with_the_model(workshop, monkeypatch):
+    """What the metrics tell of a run goes with its model and its path."""
     training_jobs.make_inputs(workshop)
     monkeypatch.setattr(simcse.Objective, "findings", lambda _self, paths: [f"it went wrong {paths}"])
     training_jobs.run_here("train_encoder", training_jobs.config("train_encoder"))
@@ -37,7 +38,8 @@ def test_what_the_metrics_tell_of_a_run_goes_with_its_model_and_its_path(worksho
         assert [*map(str, read_record(file).labels)] == ["it went wrong {}"]  # SimCSE has no metrics
 
 
-def test_continued_training_changes_the_encoder_and_not_its_pooler(workshop):
+def test_continued_training_leaves_the_pooler_unchanged(workshop):
+    """Continued training changes the encoder and not its pooler."""
     training_jobs.make_inputs(workshop)
     training_jobs.run_here("continue_mlm", training_jobs.config("continue_mlm"))
     before, after = (

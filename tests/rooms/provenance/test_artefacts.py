@@ -105,7 +105,7 @@ def test_a_long_record_is_read_back(tmp_path):
 
 
 @pytest.mark.parametrize("name", SEALED)
-def test_contents_and_labels_are_the_identity_wherever_they_were_made(written, tmp_path, name):
+def test_contents_and_labels_are_the_identity(written, tmp_path, name):
     """A reader of the same contents makes the same, so an edit that changes no number stops there."""
     here = record("results/study/table.parquet")
     there = {"commit": "f" * 40, "dirty": not here.origin.dirty, "processor": "another", "threads": 64}
@@ -192,7 +192,8 @@ def test_a_folder_that_may_not_be_written_is_one_line(name, fill):
 # Reading
 
 
-def test_a_table_of_another_kind_is_refused_with_both_lists_of_columns(tmp_path):
+def test_a_table_of_another_kind_is_refused(tmp_path):
+    """A table of another kind is refused with both lists of columns."""
     write_table(tmp_path / "table.parquet", sentences(), record("table.parquet"))
     with pytest.raises(DataError, match=r"table\.parquet: columns sentence string.*expected rank int32"):
         read_table(tmp_path / "table.parquet", WORD_COUNTS)
@@ -238,7 +239,8 @@ def test_a_damaged_model_folder_is_refused_with_the_file(tmp_path, damage, compl
 # Records
 
 
-def test_labels_of_inputs_are_inherited_through_every_kind_of_artefact(tmp_path, monkeypatch):
+def test_labels_of_inputs_are_inherited(tmp_path, monkeypatch):
+    """Labels of inputs are inherited through every kind of artefact."""
     monkeypatch.chdir(tmp_path)
     table, model, figure, prompt = Path("a.parquet"), Path("model"), Path("figure.svg"), Path("prompt.txt")
     prompt.write_text("A sentence means")
@@ -290,7 +292,8 @@ def left_behind(folder):
     return sorted(path.name.removesuffix(".tmp") for path in folder.iterdir() if path.name.startswith("."))
 
 
-def test_the_next_write_of_a_target_removes_leftovers_of_killed_writers(tmp_path):
+def test_the_next_write_removes_leftovers_of_killed_writers(tmp_path):
+    """The next write of a target removes leftovers of killed writers."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     subprocess.run([sys.executable, "-c", KILLED], cwd=tmp_path, env=environment, check=True)
     assert left_behind(tmp_path) == [".model", ".table.parquet"]

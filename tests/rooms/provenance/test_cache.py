@@ -58,7 +58,8 @@ def entries(folder):
     return [path for path in folder.glob("??/*") if path.is_dir()]
 
 
-def test_an_entry_is_restored_under_its_key_and_replaces_present_files(place):
+def test_an_entry_is_restored_and_replaces_present_files(place):
+    """An entry is restored under its key and replaces present files."""
     assert not CACHE.restore(KEY, FILES)
     work()
     CACHE.put(KEY, FILES)
@@ -230,7 +231,8 @@ def test_making_room_deletes_nothing_but_entries(place, monkeypatch):
     assert (place / "dd").is_symlink()
 
 
-def test_an_entry_that_is_a_link_is_deleted_without_what_it_leads_to(place, tmp_path):
+def test_a_linked_entry_is_deleted_without_its_target(place, tmp_path):
+    """An entry that is a link is deleted without what it leads to."""
     work()
     CACHE.put(KEY, FILES)
     entry = (place / "aa" / KEY).rename(tmp_path / "elsewhere")
@@ -384,7 +386,8 @@ def described(rule, outputs, **more):
     )
 
 
-def test_another_study_finds_the_same_contents_with_a_record_of_its_own(place):
+def test_another_study_finds_the_contents_with_its_own_record(place):
+    """Another study finds the same contents with a record of its own."""
     one, two = training("results/one"), training("results/two")
     assert not one.restore()
     with writing_model_folder(one.artefacts[0], one.record(labels=["short"])) as folder:
@@ -419,7 +422,8 @@ def gpu(monkeypatch, tmp_path):
     return begun
 
 
-def test_what_is_compiled_lies_beside_the_cache_in_a_folder_of_the_user_alone(gpu, tmp_path, monkeypatch):
+def test_compiled_code_lies_in_a_folder_of_the_user_only(gpu, tmp_path, monkeypatch):
+    """What is compiled lies next to the cache in a folder of the user only."""
     own = tmp_path / f"results/.cache.compiled-{os.getuid()}"
     assert gpu() == [str(own / "inductor"), str(own / "triton")]
     assert own.stat().st_mode & 0o777 == 0o700
@@ -429,7 +433,8 @@ def test_what_is_compiled_lies_beside_the_cache_in_a_folder_of_the_user_alone(gp
 
 
 @pytest.mark.parametrize("place", ["others may write", "a link", "no cache", "a file"])
-def test_nothing_is_compiled_into_a_folder_that_others_may_have_filled(gpu, tmp_path, place):
+def test_nothing_is_compiled_into_a_folder_of_others(gpu, tmp_path, place):
+    """Nothing is compiled into a folder that others may have filled."""
     own = tmp_path / f"results/.cache.compiled-{os.getuid()}"
     own.parent.mkdir()
     match place:

@@ -50,7 +50,8 @@ def test_an_import_is_followed_however_it_is_written(tmp_path, monkeypatch, stat
     assert closure.code_files("entry") == ["pkg/__init__.py", "pkg/entry.py", "pkg/library.py"]
 
 
-def test_a_module_that_does_not_exist_is_an_error_and_no_empty_closure():
+def test_a_missing_module_is_an_error_and_no_empty_closure():
+    """A module that does not exist is an error and no empty closure."""
     with pytest.raises(
         ConfigError, match=r"jobs\.train_encodr: no file workflow_scripts/jobs/train_encodr\.py"
     ):
@@ -189,7 +190,8 @@ EDITS_OF_SETTINGS = {
 
 
 @pytest.mark.parametrize(("edit", "changed"), EDITS_OF_SETTINGS.values(), ids=EDITS_OF_SETTINGS)
-def test_defaults_and_methods_have_a_meaning_and_restrictions_have_none(edit, changed):
+def test_defaults_and_methods_count_and_restrictions_do_not(edit, changed):
+    """Defaults and methods have a meaning and restrictions have none."""
     before, after = SOURCE.encode(), SOURCE.replace(*edit).encode()
     places = {name: f"{closure.SETTINGS}made.py:{name}" for name in ("LIMIT", "Part", "Whole")}
     different = {name for name, place in places.items()

@@ -30,7 +30,8 @@ def repository(tmp_path, monkeypatch):
         ("rules/mine.smk", True),
     ],
 )
-def test_edited_and_untracked_code_is_dirty_and_other_files_are_not(repository, file, dirty):
+def test_edited_and_untracked_code_is_dirty(repository, file, dirty):
+    """Edited and untracked code is dirty and other files are not."""
     git_state = record.git_state.__wrapped__  # the other is kept for the life of a process
     assert git_state()[1] is False
     (repository / file).parent.mkdir(exist_ok=True)

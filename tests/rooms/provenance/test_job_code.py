@@ -70,13 +70,14 @@ def test_a_job_fails_only_if_its_code_or_an_input_changes(tree, file, addition, 
     assert not (tree / "words.parquet").exists()
 
 
-def test_a_job_does_not_begin_with_other_packages_than_it_was_planned_with(tree):
+def test_a_job_does_not_begin_with_other_packages(tree):
+    """A job does not begin with other packages than it was planned with."""
     ended = run(tree, "-m", "workflow_scripts.jobs", *command_line(pyarrow="0.1"))
     assert ended.returncode == 1
     assert f"pyarrow: this job runs with {version('pyarrow')}, but was planned with 0.1" in ended.stderr
 
 
-def test_the_cache_is_read_before_a_training_starts_its_processes(tree, cached):
+def test_the_cache_is_read_before_processes_start(tree, cached):
     """Processes of torchrun do not read the cache, and only the first one writes it."""
     for environment in ({"RANK": "1"}, {"RANK": "0"}, {}):
         Path(tree, "words.parquet").unlink(missing_ok=True)
@@ -89,7 +90,8 @@ def test_the_cache_is_read_before_a_training_starts_its_processes(tree, cached):
     assert (tree / "words.parquet").samefile(counts)
 
 
-def test_a_file_of_the_clone_named_like_a_module_of_python_does_not_replace_it(tree, tmp_path):
+def test_a_file_of_the_clone_replaces_no_module_of_python(tree, tmp_path):
+    """A file of the clone named like a module of Python does not replace it."""
     (tree / "statistics.py").write_text("def fmean(values):\n    return 7\n")
     asked = "import workflow_scripts.jobs\nfrom statistics import fmean\nprint(fmean([1, 3]))"
     said = run_alone(tmp_path, "-c", asked, PYTHONPATH=str(tree))

@@ -7,7 +7,8 @@ from tests.support.training_jobs import in_child
 from workflow_scripts.provenance.running import acquire_lock
 
 
-def test_a_second_start_is_refused_but_not_other_processes_of_a_training(tmp_path):
+def test_a_second_start_is_refused(tmp_path):
+    """A second start is refused but not other processes of a training."""
     log = tmp_path / "job.log"
 
     def begin(rank):

@@ -71,7 +71,8 @@ def test_ends_of_grades_are_one_point_wide(grades, ratio):
     assert end_ratio(pa.chunked_array([pa.array(grades, pa.float64())])) == pytest.approx(ratio)
 
 
-def test_rows_take_their_split_their_printed_numbers_and_say_why_they_are_empty():
+def test_rows_take_their_split_and_printed_numbers():
+    """Rows take their split, their printed numbers and say why they are empty."""
     gone = ROW | {"name": "Gone", "split": "", "dataset": "gone", "graded": True}
     printed = {
         (split, "Set", "N"): Printed("t", split, "Set", "N", value, "", "", "", "Table 3")

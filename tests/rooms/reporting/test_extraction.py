@@ -161,7 +161,8 @@ def test_a_cell_has_notes_on_what_it_lacks(draws, postprocess, measure, notes):
     assert found.notes == notes
 
 
-def test_columns_are_named_by_their_encoder_and_a_substitution_marks_its_columns(scores):
+def test_columns_are_named_by_their_encoder(scores):
+    """Columns are named by their encoder and a substitution marks its columns."""
     models = NAMES.models | {"BERT": NAMES.models["BERT"].model_copy(update={"name": "{encoder} + x"})}
     names = NAMES.model_copy(update={"models": models})
     asked = table(models=["BERT", "RE"])

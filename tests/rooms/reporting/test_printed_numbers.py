@@ -29,7 +29,8 @@ def study():
 
 
 @pytest.mark.parametrize("paper", PAPERS)
-def test_every_printed_number_has_a_run_or_a_reason_and_most_have_a_run(paper):
+def test_every_printed_number_has_a_run_or_a_reason(paper):
+    """Every printed number has a run or a reason and most have a run."""
     found, reasons = cells(paper), ledger(paper)["reasons"]
     assert list(problems(found, reasons)) == []
     printed, least = PRINTED[paper]

@@ -82,7 +82,8 @@ def test_the_page_fetches_nothing_and_runs_its_own_script_alone(page, finished):
     assert not re.search(r"url\((?!#)", text)
 
 
-def test_links_lead_to_files_of_the_study_or_to_places_on_the_page(page, finished):
+def test_links_lead_to_files_or_places_on_the_page(page, finished):
+    """Links lead to files of the study or to places on the page."""
     links = {a["href"] for a in page.all("a") if not a["href"].startswith("#")}
     assert {"tables/lab.parquet", "figures/lab/cosine_density.parquet"} <= links
     assert all((finished / link).is_file() for link in links)
@@ -93,7 +94,8 @@ def test_links_lead_to_files_of_the_study_or_to_places_on_the_page(page, finishe
     assert set(named) <= set(ids)
 
 
-def test_the_page_shows_scores_differences_data_and_substitutions(finished):
+def test_the_page_shows_scores_data_and_substitutions(finished):
+    """The page shows scores, differences, data and substitutions."""
     text = words_of(finished)
     for part in (
         "Study demo",
@@ -125,9 +127,8 @@ def test_the_page_shows_scores_differences_data_and_substitutions(finished):
         assert part in text, part
 
 
-def test_with_two_seeds_the_page_says_that_nothing_is_tested_and_promises_no_p(
-    finished, tmp_path_factory, monkeypatch
-):
+def test_with_two_seeds_the_page_promises_no_p(finished, tmp_path_factory, monkeypatch):
+    """With two seeds, the page says that nothing is tested and promises no p."""
     few = [(run, seed) for run, seed in conftest.RUNS if seed < 3]
     monkeypatch.setitem(conftest.GRID, "seeds", [1, 2])
     monkeypatch.setattr(conftest, "TRAINED", [(run, seed) for run, seed in few if seed])
@@ -229,7 +230,7 @@ def test_hostile_data_stays_text(page, hostile):
     assert found.text.count(HOSTILE) >= 3  # substitutions, their footnote, the gap's note
 
 
-def test_runs_are_drawn_with_students_interval_the_baseline_and_the_papers_value():
+def test_runs_are_drawn_with_interval_and_baseline():
     """With 5 seeds, t(.975, 4) is 2.776: the interval is 40 -+ 2.776 * 2 / sqrt(5)."""
     shown = {"a": (30.0, None, None), "b": (None, None, 50.0), "c": (40.0, 2.0, None)}
     rows = [

@@ -33,7 +33,8 @@ def joined(*tables, by="heading"):
     return selection.join(dict(zip(("one", "two"), tables, strict=True)), by)
 
 
-def test_runs_and_headings_of_two_tables_are_one_table_with_empty_cells():
+def test_two_tables_are_one_table_with_empty_cells():
+    """Runs and headings of two tables are one table with empty cells."""
     one = sheet(scores({"a": 1.0, "b": 2.0}), ["A"])
     two = sheet(scores({"b": 3.0, "c": 4.0}, "B"), ["B"])
     for by in ("run", "heading"):
@@ -43,7 +44,8 @@ def test_runs_and_headings_of_two_tables_are_one_table_with_empty_cells():
         }  # fmt: skip
 
 
-def test_a_run_with_two_values_has_two_rows_or_its_column_occurs_twice():
+def test_a_run_with_two_values_has_two_rows_or_columns():
+    """A run with two values has two rows or its column occurs twice."""
     tables = [sheet(scores({"a": 1.0, "b": value})) for value in (2.0, 3.0)]
     rows = {("a", "A"): "1.00", ("b (one)", "A"): "2.00", ("b (two)", "A"): "3.00"}
     assert texts(joined(*tables)) == rows
@@ -61,7 +63,8 @@ def test_a_heading_that_shows_something_else_is_another_column(change):
     assert joined(one, two).headings == ["A (one)", "A (two)"]
 
 
-def test_a_run_whose_baseline_has_two_values_has_a_row_for_each_and_its_own_baseline():
+def test_two_values_of_a_baseline_have_a_row_each():
+    """A run whose baseline has two values has a row for each and its own baseline."""
     tables = [sheet([*scores({FIXED: value}), row(TRAINED, values=[58.1])]) for value in (1.0, 2.0)]
     found = joined(*tables)
     assert {one["run"]: one["baseline"] for one in found.rows} == {
@@ -99,7 +102,8 @@ def test_equal_cells_are_one_with_the_labels_of_both():
     assert cell["labels"] == ["s", "t"]
 
 
-def test_a_name_that_two_runs_have_for_readers_gives_way_to_their_identifiers():
+def test_a_shared_name_gives_way_to_identifiers():
+    """A name that two runs have for readers gives way to their identifiers."""
     one, two = (sheet(scores({run: 1.0}), shown={run: "SimCSE"}) for run in "ab")
     assert {run for run, _ in texts(joined(one, two))} == {"a", "b"}
 
@@ -177,7 +181,8 @@ def test_a_metric_has_one_direction():
     ]
 
 
-def test_the_best_is_bold_in_latex_and_markdown_without_its_marks_and_the_papers_value():
+def test_the_best_is_bold_without_its_marks():
+    """The best is bold in LaTeX and Markdown without its marks and the paper's value."""
     one = sheet([row(FIXED, mean=50.0, published=57.5), row(TRAINED, note="50 %")])
     best = selection.best(one)
     assert in_rows(one, best)[2][-1] == "**58.10 ± 0.14** [1]* (+8.12)"

@@ -189,7 +189,7 @@ def test_a_column_may_have_the_name_of_another():
     assert {line.count("&") for line in lines} == {2}
 
 
-def test_measured_columns_are_shown_with_the_table_and_kept_out_of_the_csv(tmp_path, monkeypatch):
+def test_measured_columns_are_kept_out_of_the_csv(tmp_path, monkeypatch):
     """The job itself lays them out; the rest is the same experiment without them."""
     monkeypatch.chdir(tmp_path)
     timed = {"heading": "ms", "aggregation": "ivf", "metric": "retrieval_ms", "measured": True, "scale": 1}
@@ -352,7 +352,8 @@ def test_tables_are_told_apart_by_the_shortest_text(tmp_path):
     assert labels(*same) == same
 
 
-def test_the_lines_of_pandas_in_the_documentation_give_the_wide_table(two_studies, capsys):
+def test_the_documented_lines_of_pandas_give_the_wide_table(two_studies, capsys):
+    """The lines of pandas in the documentation give the wide table."""
     shutil.copy(two_studies[0], "results/demo/tables/demo.parquet")
     pages = steps((ROOT / "docs/your_own_study.md").read_text())
     (lines,) = [step.text for step in pages if step.use == "script" and "pivot" in step.text]

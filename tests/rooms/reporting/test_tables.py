@@ -165,7 +165,8 @@ def test_a_cell_is_as_worked_out_by_hand(experiment, given, place, expected):
         assert found[name] == (value if text else pytest.approx(value, abs=1e-9)), name
 
 
-def test_rows_come_in_the_order_of_the_grid_whatever_the_order_of_the_files():
+def test_rows_come_in_the_order_of_the_grid():
+    """Rows come in the order of the grid whatever the order of the files."""
     table = built()
     assert table.schema.equals(TABLE)
     assert table.equals(built(given=files()[::-1]))
@@ -204,7 +205,7 @@ def test_a_path_shows_a_metric_of_training_at_one_step():
         assert cell(table, run, heading)["note"] == f"its training has no threshold of step {step}"
 
 
-def test_a_run_that_cannot_be_made_is_a_row_of_gaps_with_the_reason():
+def test_a_run_that_cannot_be_made_is_a_row_of_gaps():
     """The other rows are those of the table without it; what is compared with it has no difference."""
     given = files({run: seeds for run, seeds in VALUES.items() if run != OURS})
     table = built(grid(MEAN, RATIO, GAIN, baseline=OURS), given, gaps={OURS: "no corpus"}, development=["a"])
@@ -286,7 +287,8 @@ def test_published_numbers_are_in_their_cells():
     assert found == [(OURS, "A", 76.25, "Table 1")]
 
 
-def test_numbers_of_other_grids_are_shown_in_cells_of_their_run_and_heading():
+def test_numbers_of_other_grids_are_shown_in_their_cells():
+    """Numbers of other grids are shown in cells of their run and heading."""
     lines = [f"r,c,paper,{OURS},A,76.25,x", "r,d,paper,other,A,70,x", f"r,c,t,{OURS},A,1,x"]
     contents = {"published/t.csv": (NAMES + "\n".join(lines)).encode()}
     numbers = cell_numbers(contents, grid().cells(), "t", ["paper"])
@@ -323,7 +325,7 @@ def history(run, seed, *dev_scores):
     return RunTable(run, seed, pa.Table.from_pylist(rows, schema=HISTORY))
 
 
-def test_a_block_shows_its_best_run_by_the_development_score_and_says_so():
+def test_a_block_shows_its_best_run_and_says_so():
     """Means over seeds of the best evaluations are .5 and .55; the worse run has the better score on the test set."""
     blocks = [
         {"method": "frozen_cls", "encoder": "mini"},

@@ -110,7 +110,8 @@ def judge(material, *claims, scale="paper"):
 S, B = "simcse.minilm.wiki", "better.minilm.wiki"
 
 
-def test_trainings_of_different_lengths_are_told_as_the_table_has_them(material):
+def test_trainings_of_different_lengths_are_told(material):
+    """Trainings of different lengths are told as the table has them."""
     lengths = {S: "16 steps", B: "6 steps", "worse.minilm.wiki": "16 steps"}
     (alike,) = judge(material, claim(B, S))
     one, same, frozen = judge(
@@ -182,7 +183,8 @@ def test_both_p_values_are_shown_and_the_corrected_one_decides(material):
     assert alone["reason"].endswith("significant alone, but not after the correction for all claims")
 
 
-def test_two_untrained_runs_are_compared_over_the_same_sentence_pairs(material):
+def test_two_untrained_runs_are_compared_over_pairs(material):
+    """Two untrained runs are compared over the same sentence pairs."""
     one = claim("frozen_avg.minilm", "frozen_cls.minilm")
     (row,) = judge(material, one)
     ours, theirs = (material.pairs[run, "sts"] for run in ("frozen_avg.minilm", "frozen_cls.minilm"))

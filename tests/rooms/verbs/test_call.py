@@ -11,9 +11,8 @@ from workflow_scripts.graph.notes import STUDIES, Call, note_call
 from workflow_scripts.verbs.plan import given_call, planned
 
 
-def test_without_options_the_configuration_is_that_of_the_last_run_or_of_the_last_of_a_study(
-    tmp_path, monkeypatch
-):
+def test_without_options_the_last_configuration_is_taken(tmp_path, monkeypatch):
+    """Without options the configuration is that of the last run or of the last of a study."""
     monkeypatch.chdir(tmp_path)
     assert given_call([], []) == Call([], {})
     runs = {"demo": Call(["config/demo.yaml"], {"offline": True}), "mine": Call(["mine.yaml"], {})}
@@ -36,7 +35,7 @@ def test_options_replace_the_whole_last_call():
             given_call([], [word])
 
 
-def test_a_folder_that_can_only_be_read_is_one_line_with_the_remedy(tmp_path, monkeypatch):
+def test_a_folder_that_can_only_be_read_is_one_line(tmp_path, monkeypatch):
     """Tests may run as root, whom permissions of a folder do not stop."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(os, "access", lambda place, wanted: wanted != os.W_OK)

@@ -16,7 +16,8 @@ def jobs(rule, *asked):
     return [PlannedJob(rule, {}, {}, [], [], queued=one) for one in asked]
 
 
-def test_each_distinct_request_is_made_once_and_jobs_of_this_machine_make_none():
+def test_each_distinct_request_is_made_once():
+    """Each distinct request is made once and jobs of this machine make none."""
     asked = [
         *jobs("a", SMALL, SMALL),
         *jobs("b", SMALL, SMALL | {"gpu": 2}),
@@ -36,7 +37,8 @@ def test_a_group_asks_for_the_sum_of_its_largest_jobs():
     assert alone == ("--time=30", "--mem=2000", "--cpus-per-task=1")
 
 
-def test_the_profile_as_it_is_delivered_is_read_as_snakemake_reads_it(monkeypatch, tmp_path):
+def test_the_delivered_profile_is_read_as_snakemake_does(monkeypatch, tmp_path):
+    """The profile as it is delivered is read as Snakemake reads it."""
     monkeypatch.chdir(ROOT)
     found = site_of("slurm")
     assert found.groups["evaluate_sts"] == "evaluations"
@@ -65,7 +67,8 @@ def sbatch(tmp_path, monkeypatch):
 ASKED = {("--mem=2000",): {"rule b", "rule a"}, ("--mem=32000",): {"group evaluations"}}
 
 
-def test_the_words_of_sbatch_are_shown_with_the_request_and_a_remedy_if_it_refuses(sbatch):
+def test_the_words_of_sbatch_are_shown_with_a_remedy(sbatch):
+    """The words of sbatch are shown with the request and a remedy if it refuses."""
     refusal = "echo 'sbatch: error: allocation failure: no such nodes.' >&2; exit 1"
     sbatch(f'case "$*" in *--mem=32000*) {refusal};; esac\necho "sbatch: Job 7 to start at noon" >&2')
     assert [*slurm_answers(ASKED)] == [

@@ -73,7 +73,7 @@ def test_a_difference_is_followed_from_report_to_setting(root, other_study):
     )
 
 
-def test_an_input_that_cannot_be_followed_has_a_reason_and_its_folder_makes_no_difference(root, other_study):
+def test_an_input_that_cannot_be_followed_has_a_reason(root, other_study):
     """The two datasets are equal, though the record of each names another place."""
     flip_a_byte(f"{STUDY}/runs/plain/seed1/model/record.json")
     name = "scores/sts/suite/plain/seed1.parquet"
@@ -85,7 +85,8 @@ def test_an_input_that_cannot_be_followed_has_a_reason_and_its_folder_makes_no_d
 WORDS = "workflow_scripts/data/words.py"
 
 
-def test_code_packages_machine_commit_and_labels_are_compared_separately_from_contents(root):
+def test_code_packages_and_labels_are_compared_separately(root):
+    """Code, packages, machine, commit and labels are compared separately from contents."""
     record = read_record(Path(STUDY, "tables/main.parquet"))
     origin = {"commit": "0123", "processor": "Abacus"}
     changes = {
@@ -142,7 +143,8 @@ def test_a_column_is_compared_cell_by_cell(tmp_path, a, b, expected):
     assert numeric_differences(*paths) == ([Difference("c", *expected)] if expected else [])
 
 
-def test_weights_are_compared_over_all_tensors_of_a_file_and_data_of_figures_by_column(tmp_path):
+def test_weights_are_compared_over_all_tensors(tmp_path):
+    """Weights are compared over all tensors of a file and data of figures by column."""
     for name, weight in (("a", [1.0, 2.0, 3.0]), ("b", [1.0, 2.5, 2.0])):
         (tmp_path / name).mkdir()
         tensors = {

@@ -122,7 +122,7 @@ def job(rule, inputs=(), queued=None, settings=None, outside="", **wildcards):
     )
 
 
-def test_on_the_measured_gpu_a_training_takes_its_steps_of_64_by_the_size_of_its_encoder(study):
+def test_on_the_measured_gpu_a_training_takes_its_steps(study):
     """100 steps of 64, and 10 of 512, which count as 80, each 18.5 ms; of a large encoder nothing was measured."""
     one, two, long, vague = (lengths.length(study, {"run": name}) for name in ("one", "two", "long", "vague"))
     assert (one.steps, two.steps, long.steps) == (100, 10, 100)
@@ -154,7 +154,7 @@ def test_a_corpus_has_at_most_the_lines_of_its_file(tmp_path):
     assert estimate.most_rows(settings, "fr_expanded", tmp_path) == 40
 
 
-def test_a_long_training_takes_the_milliseconds_of_compiled_layers(study):
+def test_a_long_training_takes_the_time_of_compiled_layers(study):
     """As training.step decides by sentences, of which SimCSE reads each twice."""
     long = study.runs["two"].training.model_copy(update={"max_steps": 1_000, "batch_size": 512})
     study.runs["two"].training = long
@@ -193,9 +193,8 @@ def test_a_twin_is_saved_as_two_encoders(study):
         ("fr_slow", "translators.slow", 1600, 1600 / 86_400),
     ],
 )
-def test_translations_are_two_requests_and_have_days_at_the_limits_of_their_service(
-    study, corpus, service, requests, days
-):
+def test_translations_are_two_requests_and_have_days(study, corpus, service, requests, days):
+    """Translations are two requests and have days at the limits of their service."""
     shards = [job("translate_shard", outside=service, corpus=corpus) for _ in range(8)]
     (row,) = estimate.requests(SETTINGS, shards)
     assert (row["service"], row["jobs"], row["most"]) == (service, 8, requests)

@@ -40,7 +40,8 @@ WHOLE = {
 }
 
 
-def test_the_tree_of_a_score_ends_at_its_sources_and_marks_files_that_changed(root, study):
+def test_the_tree_of_a_score_ends_at_its_sources(root, study):
+    """The tree of a score ends at its sources and marks files that changed."""
     assert states(explained(SCORE)) == WHOLE
     study.write_dataset(score=4.5)
     Path(STUDY, "corpora/wiki/train.parquet").unlink()
@@ -62,7 +63,8 @@ def test_the_tree_of_a_score_ends_at_its_sources_and_marks_files_that_changed(ro
         ),
     ],
 )
-def test_a_file_without_a_record_is_one_line_with_a_command_or_the_nearest_name(root, name, said):
+def test_a_file_without_a_record_is_one_line_with_a_remedy(root, name, said):
+    """A file without a record is one line with a command or the nearest name."""
     Path(STUDY, "runs/plain/seed1/history.parquet").unlink()
     with pytest.raises(DataError, match=name) as refused:
         printed("explain", name)
@@ -72,7 +74,8 @@ def test_a_file_without_a_record_is_one_line_with_a_command_or_the_nearest_name(
 @pytest.mark.parametrize(
     "verb", [("explain",), ("explain", "--into"), ("rebuild",), ("diff", "results/study/report.html")]
 )
-def test_a_folder_of_several_artefacts_is_told_from_a_missing_file(root, verb):
+def test_a_folder_of_artefacts_is_told_from_a_missing_file(root, verb):
+    """A folder of several artefacts is told from a missing file."""
     with pytest.raises(
         DataError,
         match=r"results/study/scores: a folder, not one artefact\. Name one of the 3 in it, such as",
@@ -213,7 +216,7 @@ def test_a_cell_shows_the_settings_of_its_run_and_its_baseline(root, experiment,
         ("run=avg: RE", ["random/b"]),
     ],
 )
-def test_a_cell_of_the_extraction_study_leads_to_its_models_representation(root, study, cell, files):
+def test_a_cell_of_extraction_leads_to_its_representation(root, study, cell, files):
     """There are two representations, each scored on two tasks."""
     scores = []
     for representation, task in product(("plain", "random"), ("a", "b")):
@@ -239,7 +242,9 @@ def test_a_cell_of_the_extraction_study_leads_to_its_models_representation(root,
 # The other direction
 
 
-def test_files_made_from_a_file_or_a_source_are_listed_up_to_the_report(root):
+def test_files_made_from_a_source_are_listed_up_to_the_report(root):
+    """Files made from a file or a source are listed up to the report."""
+
     def into(name):
         return {
             row["made_into"].removeprefix(f"{STUDY}/")

@@ -17,7 +17,8 @@ from workflow_scripts.verbs.lock import LOCK, UNEXPLAINED, machine
 TABLE = "tables/main.parquet"
 
 
-def test_a_lock_names_every_artefact_and_every_source_and_lies_below_results(root):
+def test_a_lock_names_every_artefact_and_every_source(root):
+    """A lock names every artefact and every source and lies below results."""
     assert printed("lock")[0] == 0
     text = LOCK.read_text()
     found = json.loads(text)
@@ -38,7 +39,8 @@ def test_nothing_damaged_or_missing_is_locked(root, change):
         printed("lock")
 
 
-def test_a_table_made_again_at_another_commit_is_as_in_the_lock_and_an_edited_one_is_not(root, locked):
+def test_a_table_made_again_is_as_in_the_lock(root, locked):
+    """A table made again at another commit is as in the lock and an edited one is not."""
     origin = read_record(Path(STUDY, TABLE)).origin
     reseal(Path(STUDY, TABLE), origin=origin.model_copy(update={"commit": "0" * 40}))
     assert checked(locked) == []
@@ -81,7 +83,8 @@ def test_added_removed_and_damaged_artefacts_are_found(root, locked, study):
     ]
 
 
-def test_a_changed_artefact_names_the_cause_and_its_readers_name_it(root, locked, study):
+def test_a_changed_artefact_names_the_cause(root, locked, study):
+    """A changed artefact names the cause and its readers name it."""
     study.write_run("plain", 1, temperature=0.1)
     study.write_scores("plain", 1, value=0.6)
     history, model = (f"runs/plain/seed1/{name}" for name in ("history.parquet", "model/record.json"))
@@ -93,7 +96,7 @@ def test_a_changed_artefact_names_the_cause_and_its_readers_name_it(root, locked
     ]
 
 
-def test_another_rate_in_a_record_whose_key_and_seal_are_made_again_is_found(root, locked):
+def test_another_rate_in_a_resealed_record_is_found(root, locked):
     """Its contents are those of the lock, and verify finds nothing amiss."""
     history = "runs/plain/seed1/history.parquet"
     record = read_record(Path(STUDY, history))

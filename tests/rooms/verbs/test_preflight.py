@@ -45,7 +45,7 @@ def test_the_demo_can_run_here(preflight):
     assert any("package:" in line for line in tables)
 
 
-def test_a_first_run_has_no_times_and_says_nothing_of_gpus_where_there_is_none(preflight, monkeypatch):
+def test_a_first_run_has_no_times(preflight, monkeypatch):
     """The trainings of the demo ask for a GPU if there is one."""
     monkeypatch.setenv(cards.VISIBLE, "")
     said = preflight("--offline", "--json", "--configfile", DEMO)
@@ -76,7 +76,7 @@ def test_every_mistake_of_a_configuration_is_a_red_line(preflight, tmp_path):
     assert red[1].endswith("Did you mean minilm?")
 
 
-def test_trainings_that_do_not_fit_gpus_or_corpus_are_red_with_the_place(preflight, tmp_path, monkeypatch):
+def test_trainings_that_do_not_fit_are_red_with_the_place(preflight, tmp_path, monkeypatch):
     """17,111 rows less 240 that are held out; no GPU is visible."""
     overlay = tmp_path / "overlay.yaml"
     overlay.write_text("training: {gpus: 2}\nmethods:\n  jtcse: {training: {batch_size: 20000}}\n")

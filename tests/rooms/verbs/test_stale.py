@@ -72,7 +72,8 @@ def test_a_missing_part_of_a_folder_is_a_reason_of_its_own(root):
     assert f"{STUDY}/scores/sts/suite/plain/seed1.parquet" in said["stale"]
 
 
-def test_a_changed_setting_is_named_with_its_key_and_makes_artefacts_behind_it_stale(root):
+def test_a_changed_setting_is_named_with_its_key(root):
+    """A changed setting is named with its key and makes artefacts behind it stale."""
     changed = jobs()
     for (rule, *_), job in changed.items():
         if rule == "train_encoder" and job.wildcards["run"] == "plain":
@@ -133,7 +134,8 @@ def test_an_input_that_was_made_again_is_named(root, study):
     assert (change["section"], change["key"]) == ("input", "datasets/datasets/stsb.parquet")
 
 
-def test_a_missing_file_is_missing_and_what_was_made_from_it_is_stale(root, study):
+def test_what_was_made_from_a_missing_file_is_stale(root, study):
+    """A missing file is missing and what was made from it is stale."""
     study.write_times()
     changed = jobs() | {
         ("times",): PlannedJob("tabulate_times", {"experiment": "main"}, {}, [], [TIMES.as_posix()])
@@ -147,7 +149,8 @@ def test_a_missing_file_is_missing_and_what_was_made_from_it_is_stale(root, stud
     assert {*answer(changed)["missing"]} == {TIMES.as_posix(), f"{STUDY}/report.html"}
 
 
-def test_a_table_cut_short_under_its_old_date_is_stale_and_so_is_what_was_made_from_it(root):
+def test_a_table_cut_short_under_its_old_date_is_stale(root):
+    """A table cut short under its old date is stale and so is what was made from it."""
     asked, path = jobs(), Path(STUDY, "scores/sts/suite/plain/seed1.parquet")
     date = path.stat().st_mtime_ns
     path.write_bytes(path.read_bytes()[:-20])
@@ -158,7 +161,8 @@ def test_a_table_cut_short_under_its_old_date_is_stale_and_so_is_what_was_made_f
     assert said["stale"][path.as_posix()].startswith("evaluate_sts(")
 
 
-def test_an_artefact_that_no_job_of_the_whole_study_writes_is_listed_without_a_failure(root):
+def test_an_artefact_outside_the_study_is_listed(root):
+    """An artefact that no job of the whole study writes is listed without a failure."""
     some = {key: job for key, job in jobs().items() if key[0] != "write_report"}
     assert list(answer(some)["not asked for"]) == [f"{STUDY}/report.html"]
     assert answer(some, f"{STUDY}/tables/main.parquet")["not asked for"] == {}

@@ -80,14 +80,14 @@ def test_the_time_of_a_job_that_the_cache_spared_is_none(study):
     assert estimate(study, training(study), words) == [(None, UNKNOWN)] * 2
 
 
-def test_a_training_that_went_on_from_a_checkpoint_took_the_steps_of_its_log(study):
+def test_a_resumed_training_took_the_steps_of_its_log(study):
     """Half of the steps and one of two looks in 10 s, and 5 s around them: 25 s for all."""
     finished("train_encoder", SIMCSE, "seed1", seconds=15.0, log=lines((8, 2), (16, 12)))
     ((seconds, _),) = estimate(study, training(study))
     assert seconds == pytest.approx(25)
 
 
-def test_a_training_of_more_steps_is_scaled_by_the_work_of_steps_and_looks(study):
+def test_a_longer_training_is_scaled_by_steps_and_looks(study):
     """A step has 32 sentences of 32 tokens; a look 240 of 64, at a sixth of the price for a sentence."""
     done = {
         "training": study.runs[SIMCSE].training.result_fields() | {"max_steps": 4},
@@ -104,7 +104,7 @@ def test_a_training_of_more_steps_is_scaled_by_the_work_of_steps_and_looks(study
     assert seconds == pytest.approx(10 + 10 * (16 * step + 2 * look) / (4 * step + 2 * look))
 
 
-def test_the_nearest_training_is_taken_and_none_of_another_encoder(study):
+def test_the_nearest_training_of_the_same_encoder_is_taken(study):
     """Another seed of the run before another method on its encoder; a twin is another encoder."""
     finished(
         "train_encoder",
@@ -132,7 +132,7 @@ def test_a_time_without_a_gpu_says_nothing_of_one_with(study):
     assert seconds == pytest.approx(16 / 2 * 0.0185)
 
 
-def test_other_jobs_take_the_median_of_the_nearest_and_more_for_more_rows(study):
+def test_other_jobs_take_the_median_of_the_nearest(study):
     """Of a suite those of the same suite; a corpus of as many rows; the start of PyTorch is not scaled."""
     for number, seconds in enumerate((8.0, 9.0, 12.0)):
         finished("evaluate_sts", "lee", f"run{number}", "seed1", seconds=seconds)
@@ -146,7 +146,8 @@ def test_other_jobs_take_the_median_of_the_nearest_and_more_for_more_rows(study)
     assert seconds == pytest.approx(2.0 * 1_687 / (17_111 - 240), rel=0.01)
 
 
-def test_measured_steps_come_after_finished_jobs_and_before_the_card(study):
+def test_measured_steps_come_before_the_card(study):
+    """Measured steps come after finished jobs and before the card."""
     job = training(study)
     measured = {job.benchmark: 30.0}
     assert estimate(study, job, place=Place(2, 1), measured=measured) == [(30.0, MEASURED)]
@@ -168,7 +169,7 @@ def chain(name, threads=1, gpu=0, after=()):
         (Place(9, math.inf, queued=True), 9),
     ],
 )
-def test_all_jobs_together_take_the_time_of_chains_cores_and_gpus(place, wall):
+def test_jobs_together_take_the_time_of_chains_and_cores(place, wall):
     """a (2) before b (6) and c (4), both before f (1); d (2) beside them; e (4) takes two cores. b and c ask for a GPU."""
     jobs = [chain("a"), chain("b", gpu=1, after="a"), chain("c", gpu=1, after="a"), chain("d"), chain("e", 2)]
     assert timing.wall_seconds([*jobs, chain("f", after="bc")], [2, 6, 4, 2, 4, 1], place) == wall
@@ -212,7 +213,8 @@ def test_the_place_is_this_machine_or_a_queue(monkeypatch):
     assert place_of("slurm", None) == Place(100, math.inf, queued=True)
 
 
-def test_each_distinct_training_is_measured_once_and_leaves_nothing(study, monkeypatch, tmp_path):
+def test_each_distinct_training_is_measured_once(study, monkeypatch, tmp_path):
+    """Each distinct training is measured once and leaves nothing."""
     monkeypatch.setattr("workflow_scripts.verbs.measuring.SECONDS_EACH", 0)
     monkeypatch.setattr("workflow_scripts.verbs.measuring._TEXTS", 64)
     jobs = [training(study, seed=seed)._replace(
@@ -234,7 +236,8 @@ def test_made_up_sentences_are_as_long_as_those_of_wikipedia(study):
     assert max(counts) <= 46
 
 
-def test_time_that_other_programs_take_is_not_counted_on_a_busy_cpu(monkeypatch):
+def test_time_of_other_programs_is_not_counted(monkeypatch):
+    """Time that other programs take is not counted on a busy CPU."""
     import torch
 
     clocks = {"monotonic": [0.0, 10.0] * 3, "process_time": [0.0, 4.0] * 3}

@@ -56,7 +56,7 @@ def test_a_flipped_byte_is_found_in_every_file_and_in_no_other(root):
     assert findings() == []
 
 
-def test_commands_mend_it_with_the_configuration_of_the_studys_last_run(root):
+def test_commands_have_the_configuration_of_the_last_run(root):
     """Forced, for a deleted intermediate alone is not made again: Snakemake asks only for what the last file lacks."""
     Path(STUDY, "tables/main.parquet").write_bytes(b"")
     Path(STUDY, "runs/simcse/seed1/model/model.safetensors").write_bytes(b"")
@@ -167,7 +167,8 @@ CHANGED = {
 
 
 @pytest.mark.parametrize(("change", "expected"), CHANGED.values(), ids=CHANGED)
-def test_a_change_is_found_with_the_number_of_artefacts_that_it_affects(root, study, change, expected):
+def test_a_change_is_found_with_the_artefacts_it_affects(root, study, change, expected):
+    """A change is found with the number of artefacts that it affects."""
     change(study)
     assert {*findings("path", "kind", "affects")} == expected
 

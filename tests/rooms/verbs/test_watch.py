@@ -66,7 +66,8 @@ def jobs_of(*words):
     return code, said["verdict"], {f"{one['rule']}/{one['job']}": one for one in said["jobs"]}
 
 
-def test_a_training_is_shown_with_step_scores_speed_and_time_left(living):
+def test_a_training_is_shown_with_speed_and_time_left(living):
+    """A training is shown with step, scores, speed and time left."""
     rows = [row(1), row(2, 0.7), row(3, 0.6, rate=0.5), row(4, loss=0.25, rate=2)]
     write_job("train_encoder/simcse/seed1", living, rows=rows)
     code, verdict, jobs = jobs_of()
@@ -90,7 +91,8 @@ def test_a_training_is_shown_with_step_scores_speed_and_time_left(living):
         assert text in shown
 
 
-def test_rows_that_are_half_written_or_without_timing_count_as_they_can(living):
+def test_rows_half_written_or_without_timing_count(living):
+    """Rows that are half written or without timing count as they can."""
     table = Path("logs/study/continue_mlm/a.csv")
     write_job("continue_mlm/a", living, rows=[(*row(1)[:6], "", ""), row(2)])
     with table.open("a") as file:
@@ -135,7 +137,8 @@ def test_jobs_of_this_machine_are_told_apart_by_their_processes(living):
         ([], 4000, "silent"),
     ],
 )
-def test_a_job_of_another_machine_is_silent_if_it_writes_nothing_for_long(folder, rows, quiet, state):
+def test_a_silent_job_of_another_machine_is_told(folder, rows, quiet, state):
+    """A job of another machine is silent if it writes nothing for long."""
     write_job("train_encoder/a", 1, "node7", rows=rows, quiet=quiet)
     code, _, jobs = jobs_of()
     assert (jobs["train_encoder/a"]["state"], jobs["train_encoder/a"]["host"]) == (state, "node7")

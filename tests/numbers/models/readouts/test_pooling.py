@@ -65,9 +65,7 @@ def folders(tiny_models, tmp_path_factory):
     [(kind, pooler) for kind in ("packed", "padded") for pooler in MODES]
     + [("decoder", pooler) for pooler in MODES if pooler != "cls_before_pooler"],
 )
-def test_each_pooling_is_that_of_sentence_transformers_also_when_saved(
-    folders, tmp_path, kind, pooler, layers
-):
+def test_each_pooling_is_that_of_sentence_transformers(folders, tmp_path, kind, pooler, layers):
     """One text of one word, so that there is padding."""
     encoder, tokenizer = toys.encoder(folders[kind], pooler, layers), load_tokenizer(folders[kind])
     vectors = encoder.encode(TEXTS, 64)

@@ -71,7 +71,7 @@ def alpha(a, b, blocks, length):
 # Frequency selection
 
 
-def test_the_squeeze_is_equation_10_for_every_sentence_on_its_own_length():
+def test_the_squeeze_is_equation_10_on_the_own_length():
     """Written out as loops over sentences, parts and places; `sum` is the equation, `mean` divides it by N L."""
     stack = torch.stack(states()[1:], dim=1)
     lengths, frequencies = (5, 3), FREQUENCIES["figure"][:8]
@@ -144,7 +144,7 @@ def test_frequencies_that_too_few_blocks_cannot_carry():
     assert block_basis(torch.tensor([1, 2]), 1, "mean").abs().max() < 1e-6
 
 
-def test_as_printed_three_blocks_have_no_third_frequency_and_minus_the_second_for_a_fourth():
+def test_three_blocks_have_the_frequencies_as_printed():
     """O-26: Figure 6's sixteen frequencies of three blocks under Equation 10, over N L; worked by hand."""
     third = math.sqrt(3) / 6
     expected = [[1 / 3] * 3, [third, 0, -third], [1 / 6, -1 / 3, 1 / 6], [0] * 3, [-1 / 6, 1 / 3, -1 / 6]]
@@ -180,7 +180,7 @@ def test_the_inverse_with_its_weights_gives_the_states_back():
     assert (printed - x[0, :, :, 0]).abs().max() > 0.1
 
 
-def test_the_codes_basis_has_unit_norm_and_an_average_of_six_times_the_cells():
+def test_the_basis_of_the_code_has_unit_norm():
     """O-28."""
     basis = grid_basis(torch.arange(6), 6)
     torch.testing.assert_close(basis @ basis.T, torch.eye(6), rtol=0, atol=1e-6)
@@ -192,7 +192,7 @@ def test_the_codes_basis_has_unit_norm_and_an_average_of_six_times_the_cells():
     )
 
 
-def test_pooling_into_cells_weighs_edges_less_unless_six_divides_the_length():
+def test_pooling_into_cells_weighs_edges_less():
     """O-29."""
     expected = torch.tensor([0.5, 1, 1, 1, 1, 1, 0.5]) / 6
     # Cells of 7 overlap by one token: an inner token counts half in two cells.
@@ -290,7 +290,7 @@ def test_weights_lie_where_gates_between_0_and_1_can_put_them(blocks, low, high)
     assert weights.max() < high
 
 
-def test_the_codes_gate_has_the_cosines_of_the_sum_without_its_divisor():
+def test_the_gate_of_the_code_has_the_cosines_of_the_sum():
     """O-33; and those of Equation 4 are others."""
     hidden, batch = states(sentences=4), batch_of(5, 5, 5, 5)
     readout = make(gate="batch")
@@ -316,7 +316,7 @@ def test_linear_fusion_is_one_gate_on_the_average_of_the_blocks():
     torch.testing.assert_close(readout.read(hidden, *batch[:2]), gates[:, 0] * average)
 
 
-def test_without_a_squeeze_each_token_of_a_block_makes_its_own_gate():
+def test_without_a_squeeze_each_token_makes_its_own_gate():
     """Figure 5, case 1."""
     readout = make(squeeze="none")
     hidden, batch = states(), batch_of(5, 3)
@@ -384,7 +384,7 @@ def test_weights_start_as_in_the_code():
 
 
 @pytest.mark.parametrize(("pooling", "head"), [("avg", False), ("cls", True), ("mask", True)])
-def test_cls_and_mask_are_followed_by_the_head_and_an_average_is_not(pooling, head):
+def test_cls_and_mask_are_followed_by_the_head(pooling, head):
     """The code's cl_init and PromptBERT's."""
     assert S2Sent.parse(BLOCK | {"pooling": pooling}, "readout").has_head == head
 

@@ -86,7 +86,8 @@ def test_several_rows_and_the_same_with_line_ends_of_windows(parsed, options, co
     assert parsed(options, all=content.replace("\n", "\r\r\n")) == rows
 
 
-def test_parts_are_splits_in_their_order_and_scores_may_be_labels(parsed):
+def test_parts_are_splits_in_their_order(parsed):
+    """Parts are splits in their order and scores may be labels."""
     columns = {"text1": "sentence1", "text2": "sentence2", "label": "score"}
     test, train = "c,d,2.615\ne,f,3.333333333333\n", "a,b,5.0\n"
     rows = parsed(STSB | {"columns": columns, "graded": True}, test=test, train=train)
@@ -196,7 +197,8 @@ def test_quotation_marks_that_stand_around_no_cell_are_text(parsed, text):
     assert parsed(twice, all=f"label\ttext\tmore\n1\t{text}\t{text}\n") == [("", text, text, "1")]
 
 
-def test_numbers_are_written_with_a_point_and_may_have_an_exponent(parsed):
+def test_numbers_have_a_point_and_may_have_an_exponent(parsed):
+    """Numbers are written with a point and may have an exponent."""
     numbers = {"4.5": 4.5, " 4. ": 4.0, ".5": 0.5, "-1": -1.0, "+2": 2.0, "1e-05": 1e-5, "2.5E+0": 2.5}
     for text, value in numbers.items():
         assert parsed(SCORED, all=PAIRED.replace("4.5", text)) == [("", "A dog ran.", "A cat sat.", value)]

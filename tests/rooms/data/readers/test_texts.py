@@ -32,7 +32,8 @@ def rows(parsed):
 # A file per class
 
 
-def test_the_role_is_the_label_and_the_order_of_the_configuration_does_not_matter(written):
+def test_the_role_is_the_label_in_any_order(written):
+    """The role is the label and the order of the configuration does not matter."""
     files = written(positive="good \nfine\n", negative="bad\n")
     found = class_files(files, ClassFiles())
     texts = [("bad", "negative"), ("good", "positive"), ("fine", "positive")]
