@@ -14,7 +14,7 @@ rule write_model_card:
         scores=lambda w: run(w).scores,
         history=branch(lambda w: run(w).corpus, then="<results>/runs/{run}/seed{seed}/history.parquet"),
         template="resources/report/model_card.md.j2",
-        citations="CITATION.cff",
+        citations="resources/report/CITATION.cff",
         code=write_model_card.code,
     output:
         "<results>/runs/{run}/seed{seed}/card/README.md",

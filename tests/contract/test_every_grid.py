@@ -129,5 +129,5 @@ def test_figures_of_a_grid_are_drawn(stored, name, figure):
     asked = {"experiment": grid.experiment.model_dump(mode="json")}
     read = scores if figure == "alignment_uniformity" else []
     files = {"table": [stored(table, asked)], "scores": [stored(one) for one in read]}
-    points = shown(figure, getattr(grid, figure).model_dump(), files).points
+    points = shown(figure, getattr(grid, figure).model_dump(), files).data
     assert not points["mean"].isna().any() if figure == "sweep" else set(points["run"]) == set(runs)

@@ -91,6 +91,7 @@ READERS: dict[str, dict[str, int]] = {
     "training.checkpoint_minutes": NOTHING,  # a training that goes on from elsewhere ends with the same bytes
     "continue_mlm.training.checkpoint_minutes": NOTHING,
     "encoders.minilm.fetch.licence": NOTHING,
+    "encoders.minilm.fetch.hub": NOTHING,  # which only cards read
     "evaluation.on_gpu": NOTHING,
     "suites.sts.lee": {"evaluate_sts": 13} | SCORED | SCORED_AGAIN,
     "suites.sts.lee.positives": {"evaluate_sts": 13} | SCORED,  # which the extraction study does not read
@@ -579,8 +580,8 @@ def test_an_edit_reruns_as_many_jobs(finished, module):
         ("settings.methods", 'description="Dropout of hidden', 'description="Rate of hidden', NOTHING),
         (
             "settings.methods",
-            'ge=0, lt=1, description="Dropout',
-            'ge=0, lt=2, description="Dropout',
+            'ge=0, lt=1, description="Dropout of hidden',
+            'ge=0, lt=2, description="Dropout of hidden',
             NOTHING,
         ),
         (

@@ -46,13 +46,13 @@ class FigureRequest(NamedTuple, Generic[ConfigT]):
 
 
 class Drawn(NamedTuple):
-    """A picture, and the numbers that it shows, which are saved next to it."""
+    """A figure, and the numbers that it shows, which are saved next to it."""
 
-    points: pd.DataFrame
-    picture: Figure | None
+    data: pd.DataFrame
+    figure: Figure | None
     """None if there is nothing to draw. The job adds title and notes, and puts legends below all panels."""
     notes: Sequence[str] = ()
-    """How the picture is drawn, or why it is not, and what is missing from it."""
+    """How the figure is drawn, or why it is not, and what is missing from it."""
 
 
 class Declaration(NamedTuple):

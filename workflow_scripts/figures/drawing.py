@@ -178,7 +178,7 @@ class DrawnFigure(NamedTuple):
 
     pictures: dict[str, str]
     """SVG by the endings of their names."""
-    points: pa.Table
+    data: pa.Table
     texts: dict[str, Any]
     """Title without that of the grid, description, and notes but those about labels, for the page."""
 
@@ -190,7 +190,7 @@ def draw_figures(job: Job) -> None:
         for name, one in drawn.items():
             for ending, svg in one.pictures.items():
                 (folder / f"{name}{ending}.svg").write_text(svg, "utf-8")
-            pq.write_table(one.points, folder / f"{name}.parquet", compression="zstd")
+            pq.write_table(one.data, folder / f"{name}.parquet", compression="zstd")
         texts = {name: one.texts for name, one in drawn.items()}
         (folder / TEXTS).write_text(json.dumps(texts, indent=1), "utf-8")
         job.record()  # checks the code again, of which drawing imports more

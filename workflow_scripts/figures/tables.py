@@ -245,7 +245,7 @@ def alignment_uniformity(request: FigureRequest[AlignmentUniformity]) -> Drawn:
     labels = [f"{metric} on {task} (lower is better)" for metric in ("uniformity", "alignment")]
     drawn = draw_plane(points, "uniformity", "alignment", labels, headline)
     notes = ", ".join(sorted(points["note"].dropna().unique()))
-    return Drawn(points, drawn.picture, [*drawn.notes, f"{task}: {notes}."])
+    return Drawn(points, drawn.figure, [*drawn.notes, f"{task}: {notes}."])
 
 
 def plane(scores: Iterable[pa.Table], headline: pd.Series, config: AlignmentUniformity) -> pd.DataFrame:

@@ -92,7 +92,7 @@ def compare_runs(sheet: Sheet, heading: str) -> Shown:
         Nothing where no run has a value. Places are in percent of the picture's width, from the left.
     """
     column = sheet.headings.index(heading)
-    cells = [line["cells"][column] for line in sheet.lines]
+    cells = [line["cells"][column] for line in sheet.run_rows]
     drawn = [_ends(row, sheet.alpha) for row in cells]
     if not any("mean" in one for one in drawn):
         return {}
@@ -105,13 +105,13 @@ def compare_runs(sheet: Sheet, heading: str) -> Shown:
     ]
     of_run = dict(zip((row["run"] for row in cells), places, strict=True))
     return {
-        "head": sheet.heads[column],
+        "head": sheet.columns[column],
         "level": f"{1 - sheet.alpha:.0%}",
         "base": of_run.get(sheet.only_baseline, {}).get("mean"),
         "printed": any("published" in one for one in drawn),
         "spread": any(row["sd"] is not None for row in cells),
         "of_two": half_width(1.0, 2, sheet.alpha) if any(row["seeds"] == 2 for row in cells) else None,
-        "runs": [*zip(sheet.lines, cells, places, strict=True)],
+        "runs": [*zip(sheet.run_rows, cells, places, strict=True)],
     }
 
 

@@ -60,7 +60,7 @@ class Sheet:
         return by_place.loc[[*product(frame["run"].unique(), self.headings)]].reset_index(drop=True)
 
     @cached_property
-    def heads(self) -> list[Row]:
+    def columns(self) -> list[Row]:
         """A row a column: its ``name`` and ``measure``, and ``marks`` and ``notes`` that are of all its cells."""
         behind = {heading: set.intersection(*map(set, own["labels"])) for heading, own in self._columns}
         everywhere = set.intersection(*behind.values())
@@ -76,13 +76,13 @@ class Sheet:
         ]
 
     @cached_property
-    def lines(self) -> list[Row]:
+    def run_rows(self) -> list[Row]:
         """A row a run: its ``name``, ``marks`` of its substitutions, ``facts``, ``baseline`` and ``cells``.
 
         It is a baseline if others are compared with it. The facts are its number of seeds, and how long it was trained
         where runs of the table differ in that. It is compared with the run ``against``.
         """
-        of_columns = [head["labels"] for head in self.heads]
+        of_columns = [head["labels"] for head in self.columns]
         lines = []
         for run, own in self.cells.groupby("run", sort=False):
             labels = (set(mine) - theirs for mine, theirs in zip(own["labels"], of_columns, strict=True))
@@ -265,7 +265,7 @@ def _grid(sheet: Sheet, cell: Callable[[Row], str], text: Callable[[str], str] =
         return text(_signed(sheet.named(one["name"]), one))
 
     bases = sheet.has_bases
-    head = ["run", *["base"] * bases, *sheet.facts, *map(named, sheet.heads)]
+    head = ["run", *["base"] * bases, *sheet.facts, *map(named, sheet.columns)]
     rows = (
         [
             named(line),
@@ -273,7 +273,7 @@ def _grid(sheet: Sheet, cell: Callable[[Row], str], text: Callable[[str], str] =
             *map(text, line["facts"].values()),
             *map(cell, line["cells"]),
         ]
-        for line in sheet.lines
+        for line in sheet.run_rows
     )
     return [head, *rows]
 

@@ -26,7 +26,7 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 class Shown(NamedTuple):
     """A drawn figure, and its texts in order."""
 
-    points: pd.DataFrame
+    data: pd.DataFrame
     picture: Figure
     texts: list[str]
 

@@ -41,16 +41,16 @@ def test_a_density_is_the_kernel_written_out():
 
 def test_every_pair_falls_into_one_group_edges_included(density):
     lee = [0.0, 0.5, 1.0, 1.0001, 2.0], [0.1, 0.2, 0.3, 0.4, 0.5]
-    points = density(lee, ([0.5], [0.1], "other.x", 1, "other")).points
+    points = density(lee, ([0.5], [0.1], "other.x", 1, "other")).data
     assert set(points["run"]) == {"simcse.mini.wiki"}
     assert dict(zip(points["lower"], points["pairs"], strict=True)) == {0: 3, 1: 2}
 
 
 def test_seeds_are_pooled_and_pairs_counted_once(density):
-    both = density(*(([0.5, 1.5], [0.1, 0.9], "simcse.mini.wiki", seed) for seed in (1, 2))).points
+    both = density(*(([0.5, 1.5], [0.1, 0.9], "simcse.mini.wiki", seed) for seed in (1, 2))).data
     assert set(both["pairs"]) == {1}
     assert set(both["seeds"]) == {2}
-    np.testing.assert_allclose(both["density"], density(([0.5, 1.5], [0.1, 0.9])).points["density"])
+    np.testing.assert_allclose(both["density"], density(([0.5, 1.5], [0.1, 0.9])).data["density"])
 
 
 def test_a_judgement_outside_the_edges_is_an_error(density):

@@ -39,18 +39,18 @@ def test_losses_are_means_of_blocks(drawn):
     history = dict(
         zip(HISTORY.names, [range(1, 6), *[[3, 2, 1, 1, 4]] * 3, [None, 0.5, None, 0.7, None]], strict=True)
     )
-    points = drawn(pa.table(history).cast(HISTORY), blocks=2).points
+    points = drawn(pa.table(history).cast(HISTORY), blocks=2).data
     shown = [tuple(row) for row in points[["metric", "step", "value"]].to_numpy()]
     assert shown == [("loss", 2, 2), ("loss", 4.5, 2.5), ("dev_score", 2, 0.5), ("dev_score", 4, 0.7)]
 
 
 def test_a_long_path_is_thinned_out_between_its_ends(drawn):
-    points = drawn(metrics(5000)).points
+    points = drawn(metrics(5000)).data
     path = points[points["metric"] == "threshold"]
     assert len(path) == 200
     assert path["value"].iloc[0] == pytest.approx(1)
     assert path["step"].iloc[[0, -1]].tolist() == [1, 5000]
-    assert len(drawn(metrics(7)).points) == 14
+    assert len(drawn(metrics(7)).data) == 14
 
 
 # Words by frequency

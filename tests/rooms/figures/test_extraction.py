@@ -33,13 +33,13 @@ def made(stored):
 @pytest.mark.parametrize("kind", FIGURES)
 def test_a_figure_shows_what_was_scored_and_says_its_unit(made, kind):
     drawn = made(kind)
-    assert len(drawn.points) == COUNTS[kind]
+    assert len(drawn.data) == COUNTS[kind]
     assert drawn.said.index("orrelations and accuracies are times 100.") < drawn.said.index(FOOTNOTE)
 
 
 def test_a_scatter_is_kept_as_the_cells_of_a_table(made):
     """Claims are judged by them."""
-    points = pa.Table.from_pandas(made("variant_scatter").points, preserve_index=False)
+    points = pa.Table.from_pandas(made("variant_scatter").data, preserve_index=False)
     assert points.schema.remove_metadata() == TABLE
 
 
@@ -51,7 +51,7 @@ def test_a_map_shows_the_mean_over_draws(made):
         for draw, value in ((1, value), (2, value + 0.1))
     ]
     for split, expected in ((True, [25, 45]), (False, [35])):
-        points = made("mixing_map", draws, representation="random", split=split).points
+        points = made("mixing_map", draws, representation="random", split=split).data
         assert points["y"].tolist() == pytest.approx(expected)
 
 
@@ -74,7 +74,7 @@ def test_a_footnote_names_each_gap_with_its_reason(made, kind, gap, rest):
 def test_the_shadow_is_the_standard_deviation_of_a_sample(made):
     """By hand: 50 and 60 have the mean 55 and, with n - 1, the standard deviation 7.07."""
     given = [row("plain", task, value, layers="0") for task, value in (("sts12", 0.5), ("sts13", 0.6))]
-    (point,) = made("layer_lines", given).points.to_dict("records")
+    (point,) = made("layer_lines", given).data.to_dict("records")
     assert (point["y"], point["spread"]) == (pytest.approx(55), pytest.approx(50**0.5))
 
 
@@ -85,10 +85,10 @@ def test_the_input_embeddings_are_layer_minus_1(made):
     series = [{"panel": "p", "representation": name, "weighting": "avg"} for name in ("plain", "random")]
     given += [row("random", "sts12", 0.5, layers="static")]
     names = NAMES.model_copy(update={"representations": {"plain": "plain", "random": "random embeddings"}})
-    points = made("layer_lines", given, names, series=series, sums=["1+last"]).points
+    points = made("layer_lines", given, names, series=series, sums=["1+last"]).data
     plain = points[points["series"].str.startswith("plain")]
     assert plain["point"].tolist() == ["-1", "0", "1", "1+last"]
     assert plain["y"].tolist() == pytest.approx([10, 20, 30, 40])
     assert points["y"][points["series"].str.startswith("random")].tolist() == [50, 50, 50, 50]
-    mapped = made("mixing_map", [row("plain", "sts12", 0.1, layers="static"), *given[1:3]]).points
+    mapped = made("mixing_map", [row("plain", "sts12", 0.1, layers="static"), *given[1:3]]).data
     assert mapped.sort_values("x")["series"].unique().tolist() == ["-1", "0", "1"]

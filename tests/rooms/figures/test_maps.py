@@ -45,7 +45,7 @@ def test_weights_are_means_over_heads_and_seeds(stored):
     """Weights are means over heads and seeds of the first sentence and chosen layers."""
     maps = [("a", weights(("One.", "Two."), first=0.5)), ("a", weights(("One.",), first=0.3))]
     files = [stored(table, run=run) for run, table in maps]
-    points = shown("attention_maps", {"layers": (2, 9)}, {"maps": files}).points
+    points = shown("attention_maps", {"layers": (2, 9)}, {"maps": files}).data
     assert set(points["layer"]) == {2}
     assert len(points) == 9
     to_cls = points["weight"][points["key_position"] == 0]
@@ -54,7 +54,7 @@ def test_weights_are_means_over_heads_and_seeds(stored):
 
 def test_all_layers_are_drawn_and_no_more_than_six_side_by_side(stored):
     files = [stored(weights(("One.",), layers=range(1, 13), first=0.5), run="a")]
-    points = shown("attention_maps", {"layers": "all"}, {"maps": files}).points
+    points = shown("attention_maps", {"layers": "all"}, {"maps": files}).data
     assert sorted(set(points["layer"])) == [*range(1, 13)]
     named = points.assign(panel=points["layer"].astype(str))
     sides = ("query_position", "key_position", "key_token")
@@ -106,7 +106,7 @@ def test_every_seed_has_points_and_the_figure_names_sentences(inside, kind):
 
 
 def test_weights_of_every_query_layer_sum_to_one(inside):
-    points = inside("layer_attention", 1).points
+    points = inside("layer_attention", 1).data
     assert len(points) == 2 * (toys.DEPTH + 1) ** 2
     assert points.groupby(["sentence", "query_layer"])["weight"].sum().tolist() == pytest.approx([1.0] * 6)
     first, second = (points["weight"][points["sentence"] == text].tolist() for text in SENTENCES)
@@ -115,7 +115,7 @@ def test_weights_of_every_query_layer_sum_to_one(inside):
 
 def test_cosines_are_those_of_means_of_words(inside, tiny_bert):
     """Of mourns, which has six pieces."""
-    points = inside("token_similarity", 1).points
+    points = inside("token_similarity", 1).data
     tokens = load_tokenizer(tiny_bert)(SENTENCES[1], return_tensors="pt")
     with torch.inference_mode():
         states = load_backbone(tiny_bert)(**tokens).last_hidden_state[0].double()
@@ -132,6 +132,6 @@ def test_the_cosine_of_sentences_is_that_of_the_run(inside, tiny_bert):
     with torch.inference_mode():
         expected = torch.cosine_similarity(*encoder(tokens.input_ids, tokens.attention_mask), dim=0).item()
     drawn = inside("token_similarity", 1)
-    assert drawn.points["sentence_cosine"].tolist() == pytest.approx([expected] * 65, abs=1e-5)
+    assert drawn.data["sentence_cosine"].tolist() == pytest.approx([expected] * 65, abs=1e-5)
     assert f"sentences: a.b: {expected:.2f}." in drawn.said
     assert {"mourns", "1.00"} <= {*drawn.texts}

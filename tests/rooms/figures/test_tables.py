@@ -140,7 +140,7 @@ def rows_of(points):
 
 def test_every_swept_run_has_a_point_for_each_setting(swept):
     one = "s2sent.x.c.blocks3-frequencies4"
-    data = rows_of(swept(SWEPT, PLOTS, {one: 73.04}).points)
+    data = rows_of(swept(SWEPT, PLOTS, {one: 73.04}).data)
     assert len(data) == 2 * 12
     rows = {(row["run"], row["setting"]): row for row in data}
     assert len(rows) == len(data)
@@ -170,6 +170,6 @@ def test_runs_with_a_given_value_are_points_next_to_swept_ones(swept):
     ]
     expected = {(*row, *cell) for row in of_panel for cell in (("STS-B", 70.0), ("Other", 5.0))}
     columns = ("series", "value", "place", "run", "heading", "mean")
-    assert {tuple(row[name] for name in columns) for row in rows_of(drawn.points)} == expected
+    assert {tuple(row[name] for name in columns) for row in rows_of(drawn.data)} == expected
     for text in ("STS-B", "Other", "exemplars", "baseline"):
         assert text in drawn.said

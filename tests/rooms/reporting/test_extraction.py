@@ -168,8 +168,8 @@ def test_columns_are_named_by_their_encoder(scores):
     asked = table(models=["BERT", "RE"])
     built = made(asked, names, scores, plain={"a stand-in"}, random=set())
     sheet = Sheet("t", "A table", "a test", 0.05, "", built.to_pylist(), ["BERT", "RE"], shown(asked, names))
-    assert [sheet.named(head["name"]) for head in sheet.heads] == ["MiniLM + x", "RE"]
-    assert [head["marks"] for head in sheet.heads] == [["a"], []]
-    assert not any(line["marks"] for line in sheet.lines)
+    assert [sheet.named(head["name"]) for head in sheet.columns] == ["MiniLM + x", "RE"]
+    assert [head["marks"] for head in sheet.columns] == [["a"], []]
+    assert not any(line["marks"] for line in sheet.run_rows)
     rows_are_models = table(columns="measures", models=["BERT", "RE"])
     assert "MiniLM + x" in {words.split(": ")[-1] for words in shown(rows_are_models, names).values()}
