@@ -1,6 +1,10 @@
 """Links, names, commands and tests that the documentation names exist."""
 
+import ast
 import re
+import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -54,7 +58,49 @@ def test_no_command_escapes_the_tests(page):
     assert doc_blocks.prose(text).count("```") == 0
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs/adding").glob("*.md")), ids=lambda path: path.stem)
+ADDING = pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs/adding").glob("*.md")), ids=lambda path: path.stem
+)
+
+
+def defined_in(source):
+    """Names that a module defines or imports at its top level."""
+    found = set()
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.ImportFrom | ast.Import):
+            found |= {one.asname or one.name for one in node.names}
+        else:
+            found |= {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    return found
+
+
+@ADDING
+def test_code_that_a_page_adds_fits_the_code(page, tmp_path):
+    """Its edits apply, and every name is defined, or exists in the module that it is imported from."""
+    for step in doc_blocks.steps(page.read_text()):
+        if step.use in ("edit", "write", "append"):
+            copy = tmp_path / step.note
+            if (ROOT / step.note).exists() and not copy.exists():
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(ROOT / step.note, copy)
+            doc_blocks.do(step, page, tmp_path)
+    added = [*tmp_path.rglob("*.py")]
+    command = [sys.executable, "-m", "ruff", "check", "--isolated", "--no-cache", "--select", "F821"]
+    done = subprocess.run([*command, tmp_path], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    imports = [node for file in added for node in ast.walk(ast.parse(file.read_text()))]
+    for node in imports:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("workflow_scripts."):
+            place = node.module.replace(".", "/")
+            files = [root / f"{place}.py" for root in (tmp_path, ROOT)]
+            source = next((file.read_text() for file in files if file.exists()), "")
+            modules = {file.stem for file in (ROOT / place).glob("*.py")}
+            assert {one.name for one in node.names} <= defined_in(source) | modules, node.module
+
+
+@ADDING
 def test_what_is_added_is_registered_beside_its_class(page):
     """No file of the graph, of jobs or of rules knows the names of methods, readouts, readers, evaluators and figures."""
     changed = [

@@ -94,11 +94,16 @@ def follow(page: Path, folder: Path) -> list[Step]:
     """
     found = steps(page.read_text("utf-8"))
     for step in found:
-        _do(step, page, folder)
+        do(step, page, folder)
     return found
 
 
-def _do(step: Step, page: Path, folder: Path) -> None:
+def do(step: Step, page: Path, folder: Path) -> None:
+    """Do one step of ``page`` in ``folder``.
+
+    Raises:
+        AssertionError: if a command fails, or an edit's lines are not in its file once.
+    """
     if step.use == "write":
         assert not (folder / step.note).exists(), f"{page}: {step.note} is there already"
         (folder / step.note).parent.mkdir(parents=True, exist_ok=True)
