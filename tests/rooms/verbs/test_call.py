@@ -39,5 +39,7 @@ def test_a_folder_that_can_only_be_read_is_one_line(tmp_path, monkeypatch):
     """Tests may run as root, whom permissions of a folder do not stop."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(os, "access", lambda place, wanted: wanted != os.W_OK)
-    with pytest.raises(ConfigError, match=rf"^{tmp_path}: .* can only be read\. Copy it with its results"):
+    with pytest.raises(
+        ConfigError, match=rf"^{tmp_path}: .* this one is read-only\. Copy it with its results"
+    ):
         planned([], Call([DEMO], {}))
