@@ -41,7 +41,7 @@ _VISIBLE = 0.005  # share of the highest density; lower parts are not drawn
     settings=CosineDensity,
 )
 def cosine_density(request: FigureRequest[CosineDensity]) -> Drawn:
-    """Draw a panel per run with a line for each group, all on one scale, seeds pooled.
+    """Draw a panel per run with a line for each group; all panels have one scale, and seeds are pooled.
 
     The points are densities of the cosines of pairs with a judgement above ``lower`` and up to ``upper``. ``pairs`` is
     the number of pairs, not multiplied by seeds. A group without pairs has one row with a null cosine and density.

@@ -180,7 +180,7 @@ def word_frequencies(request: FigureRequest[WordFrequencies]) -> Drawn:
 
 
 def with_printed(request: FigureRequest[WordFrequencies]) -> pd.DataFrame:
-    """The most frequent words from rank 1, joined with the paper's legible values of the same ranks.
+    """Return the most frequent words from rank 1, joined with the paper's legible values of the same ranks.
 
     Raises:
         ConfigError: if the grid's runs train on several corpora.

@@ -174,7 +174,7 @@ def _svg(figure: Figure, name: str, title: str, description: str) -> str:
 
 
 class DrawnFigure(NamedTuple):
-    """One figure as a job writes it."""
+    """Files and texts of one figure."""
 
     pictures: dict[str, str]
     """SVG texts by the suffixes of their files."""
@@ -212,7 +212,7 @@ def with_names(text: str, names: Mapping[str, str]) -> str:
 
 
 def _draw(job: Job, name: str) -> DrawnFigure:
-    """Draw one figure, wide and narrow."""
+    """Return one figure, drawn wide and narrow."""
     figure_settings = job.settings["figures"][name]
     module = importlib.import_module(f"workflow_scripts.figures.{figure_settings['module']}")
     figure: Declaration = getattr(module, figure_settings["kind"])

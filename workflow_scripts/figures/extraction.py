@@ -52,14 +52,14 @@ def _points(rows: Sequence[Row]) -> pd.DataFrame:
 
 
 def _point(place: Row, values: CellValues, averaged: Collection[float]) -> list[Row]:
-    """The row of a point, or of its gap; no row for a score that no block of the study asks for."""
+    """Return the row of a point, or of its gap; no row for a score that is in no block of the study."""
     if averaged:
         return [place | {"y": fmean(averaged), "tasks": len(values.by_task)}]
     return [] if NOT_ASKED in values.notes else [place | {"note": "; ".join(values.notes)}]
 
 
 def _read(request: FigureRequest[Any]) -> tuple[Names, Scores]:
-    """The definitions of the names in a figure's settings, and the scores that it reads."""
+    """Return the definitions of the names in a figure's settings, and its scores."""
     names = Names.parse(dict(request.names), "extraction")
     return names, Scores.read(request.inputs["scores"], names)
 

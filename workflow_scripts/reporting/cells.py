@@ -15,7 +15,7 @@ Row = dict[str, Any]
 
 
 class CellValues(NamedTuple):
-    """One cell before it is summarised: a value per seed, or per draw, or notes on why it is empty."""
+    """Cell before it is summarised: a value per seed, or per draw, or notes on why it is empty."""
 
     by_seed: Mapping[int, float]
     n: int

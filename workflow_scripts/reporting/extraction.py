@@ -98,7 +98,7 @@ class Scores:
         return measure.tasks or list(self._tasks[measure.kind])
 
     def cell(self, model: Model, variant: Variant, measure: Measure) -> CellValues:
-        """The value of one cell, times the measure's scale; a gap in any of its tasks makes the cell a gap."""
+        """Return the value of one cell, times the measure's scale; a gap in any of its tasks makes the cell a gap."""
         found = {task: self._task_scores(model, variant, measure, task) for task in self.tasks(measure)}
         lacking = [task for task, rows in found.items() if not rows]
         if lacking or not found:
@@ -134,7 +134,7 @@ _PLACE = (
 
 
 class CellPlace(NamedTuple):
-    """One cell: row and column as the paper names them, and what it holds."""
+    """One cell: row and column in the paper's words, and its model, variant and measure."""
 
     group: str
     row: str
@@ -152,7 +152,7 @@ class CellPlace(NamedTuple):
 
 
 def places(table: ExtractionTable, names: Names) -> list[CellPlace]:
-    """Every cell in order."""
+    """Return the cells of a table in order."""
     variants = variants_of(table.variants)
     if table.columns == "models":
         several = len(set(table.measures)) > 1

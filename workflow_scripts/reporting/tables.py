@@ -188,7 +188,7 @@ class _Table:
         return {*chain(*(self.labels(run, part) for part in read_by(column)))}
 
     def _values(self, run: str, heading: str) -> CellValues:
-        """Values of a cell, by seed."""
+        """Return the values of a cell by seed."""
         if run in self._gaps:
             return CellValues({}, 0, (self._gaps[run],))
         column = self.columns[heading]
@@ -209,7 +209,7 @@ class _Table:
                 return self._gain(run, column.gain_of)
 
     def _scored(self, run: str, column: Column) -> CellValues:
-        """Values of one run in one column, multiplied by its scale."""
+        """Return the values of one run in one column, multiplied by its scale."""
         rows = self._scores[run, column.suite, column.task]
         exact = rows[(rows["aggregation"] == column.aggregation) & (rows["metric"] == column.metric)]
         found = exact.dropna(subset="value").sort_values("seed")
@@ -227,7 +227,7 @@ class _Table:
         )
 
     def _path(self, run: str, column: PathColumn) -> CellValues:
-        """A training's own metric at one step; runs without it have none."""
+        """Return the values of a training's own metric at one step; empty for runs without this metric."""
         at_step = (pc.field("metric") == column.path_of) & (pc.field("step") == column.step)
         found = {
             history.seed: value
@@ -240,10 +240,10 @@ class _Table:
         return CellValues(dict(sorted(found.items())), 1, ())
 
     def _gain(self, run: str, heading: str) -> CellValues:
-        """The value of a run less that of its baseline."""
+        """Return the values of a run minus those of its baseline."""
         baseline = self._baselines[run]
         if baseline is None:
-            return CellValues({}, 0, ("nothing that it is compared with",))
+            return CellValues({}, 0, ("no baseline",))
         gains = self._gains(run, baseline, heading)
         n = self.values(run, heading).n if gains else 0
         return CellValues(gains, n, () if gains else (f"needs {heading} of a seed that both runs have",))
@@ -296,7 +296,7 @@ _TASKS: dict[type, str] = {
 
 
 def _combined(parts: Mapping[str, CellValues], number: Callable[..., float | None], n: int) -> CellValues:
-    """A number of the values of several columns, for the seeds that all of them have; a gap in one of them is a gap."""
+    """Return a number computed from several columns, for the seeds that all of them have; a gap if one is a gap."""
     seeds = {heading: {*part.by_seed} for heading, part in parts.items()}
     every, shared = set.union(*seeds.values()), sorted(set.intersection(*seeds.values()))
     numbers = {seed: number(*(part.by_seed[seed] for part in parts.values())) for seed in shared}

@@ -110,7 +110,7 @@ def judge_claims(job: Job) -> None:
 
 
 def judged(held: TestedClaims, found: Sequence[Compared | str], significance: Significance) -> pa.Table:
-    """The table of claims with their verdicts.
+    """Return the table of claims with their verdicts.
 
     Args:
         held: The claims and the scale of the study.
