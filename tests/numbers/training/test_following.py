@@ -146,7 +146,7 @@ def test_a_file_that_cannot_be_written_ends_no_training(tmp_path, capsys):
     (tmp_path / "job.csv").mkdir()
     _, history = followed(Toy(), tmp_path)
     assert len(history) == STEPS
-    assert capsys.readouterr().err.count("The training goes on without them.") == 1
+    assert capsys.readouterr().err.count("The training continues without them.") == 1
     assert not (tmp_path / "job").exists()
 
 
