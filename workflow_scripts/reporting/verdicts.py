@@ -184,10 +184,8 @@ def reason(found: Compared, kind: Kind, note: str, alpha: float, scale: Scale) -
     elif kind == "undecided" and evidence.p is not None and evidence.p < alpha:
         why = "significant by itself, but not after the correction for all claims"
     elif kind == "undecided":
-        why = (
-            "even a test of only this claim would mostly miss a true difference below "
-            f"{brief(evidence.detectable or 0)}"
-        )
+        missed = f"a true difference below {brief(evidence.detectable or 0)} would mostly go unseen"
+        why = f"even if only this claim is tested, {missed}"
     interval = f"{brief(evidence.low)} to {brief(evidence.high)}"
     return "; ".join(filter(None, [f"{shown} ({interval}) over {evidence.n:,} {found.over}", why, note]))
 
