@@ -133,7 +133,7 @@ def check_not_collapsed(encoder: TokenEncoder) -> None:
 
 
 def batches_by_length(lengths: NDArray[np.int64], budget: int) -> Iterator[NDArray[np.int64]]:
-    """Split rows into batches, longest first, of at most ``budget`` tokens including padding."""
+    """Yield batches of rows, longest first, of at most ``budget`` tokens including padding."""
     order = np.argsort(-lengths, kind="stable")
     start = 0
     while start < len(order):

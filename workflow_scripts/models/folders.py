@@ -1,9 +1,9 @@
 """Model folders for ``SentenceTransformer``, this pipeline and, if possible, ``AutoModel``.
 
-Models are saved as modules of sentence-transformers, built-in ones where they exist. Other readouts, prompts and
-ensembles are modules of ``models.readouts``, whose files are copied into the folder; ``SentenceTransformer`` loads them
-with ``trust_remote_code=True``. This project's own loader finds classes by the names in its settings, and never runs
-code from a folder.
+Models are saved as modules of sentence-transformers, built-in ones if they exist. Other readouts, prompts and ensembles
+are modules of ``models.readouts``, whose files are copied into the folder; ``SentenceTransformer`` loads them with
+``trust_remote_code=True``. This project's own loader finds classes by the names in its settings, and never runs code
+from a folder.
 
 The backbone is in the folder's root, where ``AutoModel`` finds it, if only a pooling of its hidden states follows.
 Otherwise ``AutoModel`` would load the backbone as if it were the complete model. The backbone is then in the folder of

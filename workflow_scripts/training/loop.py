@@ -308,7 +308,7 @@ def train(
 
 
 def _rounding(device: torch.device, compiles: bool, chunk: int | None) -> str:
-    """Return a text of all that affects rounding: device, compiler, chunks and number of processes."""
+    """Return a text of the causes of rounding: device, compiler, chunks and number of processes."""
     kind = f"{kind_of(device)} compiled" if compiles else kind_of(device)
     return f"{kind} {ranks.world()} {chunk}"
 

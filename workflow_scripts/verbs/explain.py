@@ -330,7 +330,9 @@ ARGUMENTS = (
         metavar="COLUMN=VALUE,...",
         help="rows of a table to explain",
     ),
-    argument("--into", exclusive=True, action="store_true", help="list what was made from it instead"),
+    argument(
+        "--into", exclusive=True, action="store_true", help="list the files that were made from it instead"
+    ),
 )
 
 

@@ -1,7 +1,7 @@
 """Make an artefact again in a temporary folder, and compare it with the one that exists.
 
-Runs its job on the inputs below results/, and changes nothing there. The default configuration is the one with which
-the file was made in this folder. If records differ although the contents agree, this is reported, but is not a fault.
+Runs its job on the inputs below results/, which do not change. The default configuration is the one with which the file
+was made in this folder. If records differ although the contents agree, this is reported, but is not a fault.
 
 Exit code 1 if the contents of a rebuilt artefact differ.
 

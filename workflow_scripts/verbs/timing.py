@@ -270,7 +270,7 @@ def estimates(
         study: The study.
         jobs: The remaining jobs.
         finished: Jobs that have run here.
-        place: Place where the remaining jobs will run.
+        place: Machine or queue for the remaining jobs.
         measured: Seconds of measured trainings, by benchmark file.
     """
     history = History(study, jobs, finished)
@@ -321,7 +321,7 @@ def in_all(jobs: Sequence[PlannedJob], found: Sequence[Estimate], place: Place, 
     Args:
         jobs: The remaining jobs.
         found: The estimate of each.
-        place: Place where they will run.
+        place: Machine or queue for them.
         planning: Seconds until Snakemake starts the first one.
     """
     times = [0.0 if math.isnan(one.seconds) else one.seconds for one in found]

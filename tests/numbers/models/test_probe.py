@@ -137,7 +137,7 @@ def text_of_type_1(folder):
 def test_published_modules_are_kept_from_other_readouts(tmp_path):
     """What only published modules read is kept from other readouts."""
     copy, _ = arrived(text_of_type_1(publish(tmp_path)))
-    found = r"theirs: without its modules, .* away from the published one\. Only the method frozen gives its published vectors"
+    found = r"theirs: without its modules, .* away from the published one\. Use method frozen, which gives the published vectors"
     with pytest.raises(ConfigError, match=found):
         load_backbone(copy)
     block = {"module": "frozen", "readout": {"kind": "as_published", "prompt": None}}
