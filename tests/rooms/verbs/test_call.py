@@ -21,7 +21,7 @@ def test_without_options_the_last_configuration_is_taken(tmp_path, monkeypatch):
         os.utime(STUDIES / f"{study}.json", (date, date))
     assert given_call([], []) == runs["mine"]
     assert given_call([], [], "demo") == runs["demo"]
-    with pytest.raises(ConfigError, match=r"^other: has not run in this folder\. Give its configuration"):
+    with pytest.raises(ConfigError, match=r"^other: has not run in this folder\. Add its configuration"):
         given_call([], [], "other")
 
 
