@@ -49,17 +49,17 @@ def ask(words: Sequence[str]) -> int:
         problem = f"Python package '{error.name}' is not installed. Run make environment"
         print(f"{name}: {problem}.", file=sys.stderr)  # noqa: T201
         return 2
+    # without abbreviations: --config is not --configfile
     parser = argparse.ArgumentParser(
         prog=f"python -m workflow_scripts {name}",
         description=module.__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,  # --config is not --configfile
+        allow_abbrev=False,
     )
     parser.add_argument("--json", action="store_true", help="print data instead of tables")
     some_exclude = any(exclusive for _, exclusive, _ in module.ARGUMENTS)
-    either = (
-        parser.add_mutually_exclusive_group() if some_exclude else parser
-    )  # argparse prints no empty group
+    # argparse prints no empty group
+    either = parser.add_mutually_exclusive_group() if some_exclude else parser
     for names, exclusive, options in module.ARGUMENTS:
         (either if exclusive else parser).add_argument(*names, **options)
     values = vars(parser.parse_args(arguments))

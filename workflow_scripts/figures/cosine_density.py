@@ -92,7 +92,7 @@ def _run_densities(run: str, pairs: pd.DataFrame, config: CosineDensity) -> Iter
     gold, seeds = pairs["gold"], pairs["seed"].nunique()
     if gold.min() < config.edges[0] or gold.max() > config.edges[-1]:
         raise ConfigError(
-            f"report.cosine_density.edges: {config.edges}; but judgements of {config.task} range from "
+            f"report.cosine_density.edges: {config.edges}, but judgements of {config.task} range from "
             f"{gold.min():g} to {gold.max():g}. Set the outer edges to these, or wider."
         )
     groups = pd.cut(gold, config.edges, labels=config.edges[:-1], include_lowest=True)

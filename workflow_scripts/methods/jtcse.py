@@ -177,8 +177,8 @@ def run_twin(
             ]
         else:
             continue
+        # The values under the layer's own attention weights, then the rest of the layer on the stream's state.
         cross = [
-            # The values under the layer's own attention weights, then the rest of the layer on the stream's state.
             stream.finished(number, stream.weighed(own, its.weights_BHQT), state, first=narrow)
             for stream, own, its, state in zip(crossing, values, seen, cross, strict=True)
         ]

@@ -87,9 +87,8 @@ class Objective(contrastive.Objective):
         rooms_VB = torch.stack([bias.room(mask_BT.sum(dim=1)) for bias, mask_BT in halves])
         lengths_L, which_VB = distinct(rooms_VB, self._fewest)
         bare = [bias.at(lengths_L, which_B) for bias, which_B in zip(self._biases, which_VB, strict=True)]
-        if (
-            self.encoder.readout_settings.is_independent
-        ):  # one pass: templates are too small to keep a GPU busy
+        # One pass if possible: templates are too small to keep a GPU busy.
+        if self.encoder.readout_settings.is_independent:
             bare = [BareTemplates.paired(*bare)]
         return self.ready(batch), tuple(bare)
 

@@ -33,7 +33,8 @@ def write_model_card(job: Job) -> None:
     settings, folder = job.settings, job.input("model").parent
     record, histories = check_model_folder(folder), job.inputs("history")
     run, seed = record.wildcards["run"], int(record.wildcards["seed"])
-    tables = [  # in scores/<kind>/<suite>/<run>
+    # files are scores/<kind>/<suite>/<run>/...
+    tables = [
         read_table(path, SCORES).to_pandas().assign(kind=path.parents[2].name)
         for path in job.inputs("scores")
     ]

@@ -349,13 +349,14 @@ def in_rows(
     return _grid(sheet, cell, text)
 
 
+# Brackets and stars are in braces: LaTeX would read them as options of the row above.
 _IN_LATEX = str.maketrans(
     {sign: rf"\{sign}" for sign in "&%$#_{}"}
     | {
         sign: rf"\text{name}{{}}"
         for sign, name in (("~", "asciitilde"), ("^", "asciicircum"), ("\\", "backslash"))
     }
-    | {sign: f"{{{sign}}}" for sign in "[]*"}  # LaTeX would read them as options of the row above
+    | {sign: f"{{{sign}}}" for sign in "[]*"}
     | {sign: f"${sign}$" for sign in "<>|"}
     | {
         "\N{MINUS SIGN}": "$-$",

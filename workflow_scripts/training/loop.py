@@ -68,9 +68,8 @@ def prepare(settings: Training, seed: int) -> torch.device:
     # The host of a GPU computes no sums in a step. A second thread of PyTorch would only spin next to the one that
     # makes inputs: 62 ms per step instead of 1.7 (512 sentences three times, two loaded cores).
     torch.set_num_threads(1 if device.type == "cuda" else settings.cpu_threads)
-    if (
-        device.type == "cuda"
-    ):  # the corpus is tokenised before the first step, while the GPU has nothing to do
+    # The corpus is tokenised before the first step, while a GPU has nothing to do.
+    if device.type == "cuda":
         os.environ["TOKENIZERS_PARALLELISM"] = "true"
     make_deterministic()
     torch.manual_seed(seed)

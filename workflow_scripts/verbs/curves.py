@@ -76,9 +76,8 @@ def draw(paths: Iterable[Path], to: Path, labels: Mapping[Path, str]) -> Answer:
         svg = to_svg(picture, "learning-curves", _TITLE, _DESCRIPTION, [HOW_DRAWN])
         with atomic(to) as temporary:
             if to.suffix == ".svg":
-                white = (
-                    'role="img" style="background: white"'  # the page's figures have no paper of their own
-                )
+                # figures of the page have no background of their own
+                white = 'role="img" style="background: white"'
                 temporary.write_text(svg.replace('role="img"', white, 1), "utf-8")
             else:  # with the title and notes that to_svg has added
                 picture.savefig(

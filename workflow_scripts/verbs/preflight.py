@@ -212,9 +212,8 @@ def _checked(findings: Iterable[Finding | str], otherwise: str) -> Iterator[Chec
 def package_findings(lock: Path) -> Iterator[Finding]:
     """Yield a finding if the version of a package is not that of the lock."""
     pins = re.findall(r"^([\w.-]+)==([^\s;+]+)", lock.read_text("utf-8"), flags=re.MULTILINE)
-    here = {
-        name: installed(name).partition("+")[0] for name, _ in pins
-    }  # torch's version ends with its build, such as +cpu
+    # torch's version ends with its build, such as +cpu
+    here = {name: installed(name).partition("+")[0] for name, _ in pins}
     others = [f"{name} {here[name]}, pinned {pin}" for name, pin in pins if here[name] != pin]
     if others:
         yield Finding("packages", f"{'; '.join(others)}", f"Run pip install -r {lock.name} in .venv.")

@@ -55,6 +55,6 @@ def test_seeds_are_pooled_and_pairs_counted_once(density):
 
 def test_a_judgement_outside_the_edges_is_an_error(density):
     with pytest.raises(
-        ConfigError, match=r"edges: \[0.0, 1.0, 2.0\]; but judgements of lee range from 0 to 2.5"
+        ConfigError, match=r"edges: \[0.0, 1.0, 2.0\], but judgements of lee range from 0 to 2.5"
     ):
         density(([0, 2.5], [0.1, 0.2]))
