@@ -1,7 +1,7 @@
 """Redundant dimensions: find the dimensions with little variation in a batch, and subtract redundancy from them.
 
-    sigma_d = sqrt(sum_j (h_j,d - u_d)^2 / N), S = {d : sigma_d < c} (3R, Eq. 3 and section 3.2) h^_d = h_d - hbar_d if
-    d is in S, else h_d (3R, Eq. 5)
+    sigma_d = sqrt(sum_j (h_j,d - u_d)^2 / N),   S = {d : sigma_d < c}          (3R, Eq. 3 and section 3.2)
+    h^_d = h_d - hbar_d if d is in S, else h_d                                   (3R, Eq. 5)
 
 3R: Enhancing Sentence Representation Learning via Redundant Representation Reduction, section 3. The rule sigma < c is
 a step function, so the threshold c has no gradient, and the paper does not say how it is learnt. There are three ways

@@ -2,9 +2,11 @@
 
 Prints each file that is not as recorded, how many artefacts were made from it, and the commands that repair it:
 
-  changed its bytes are not those that were written missing a record lists it, but it does not exist foreign the
-  pipeline did not write it, or wrote it in another place stale an input was made again later, so a rerun might give
-  another file unlabelled it lacks the label of a substitution in one of its inputs
+  changed     its bytes are not those that were written
+  missing     a record lists it, but it does not exist
+  foreign     the pipeline did not write it, or wrote it in another place
+  stale       an input was made again later, so a rerun might give another file
+  unlabelled  it lacks the label of a substitution in one of its inputs
 
 External sources are not read: `stale` compares them with the records, and the jobs that read them check pinned hashes.
 Checkpoints and the cache are also checked by the jobs that use them. Artefacts made by uncommitted code are counted,
