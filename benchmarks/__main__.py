@@ -1,6 +1,6 @@
 """Run all or some benchmarks, and save their figures in benchmarks/results.csv and in the documents that quote it.
 
-All of them take half an hour on a quiet machine. Figures older than the code that they measure are printed as stale.
+All benchmarks take half an hour on a quiet machine. Figures older than the measured code are printed as stale.
 """
 
 import argparse
@@ -45,7 +45,7 @@ def main() -> None:
     for name in [] if arguments.show or arguments.quote else chosen:
         new = run(name, arguments.rounds)
         if new and arguments.rounds >= harness.ROUNDS:
-            own = new[0].code.split()[0]  # rows that the benchmark no longer has are removed
+            own = new[0].code.split()[0]  # removes old rows of the benchmark
             rows = {key: row for key, row in rows.items() if row.code.split()[0] != own}
             rows |= {row.name: row for row in new}
             results.write(rows.values(), ROOT)
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def try_each(names: list[str], timing: harness.Timing, *, profile: bool) -> None:
-    """Run benchmarks in this process, so that their imports are shared, or print their profiles."""
+    """Run benchmarks in this process, with shared imports, or print their profiles."""
     for name in names:
         explain = getattr(importlib.import_module(f"benchmarks.{name}"), "explain", None)
         if not profile:
@@ -67,7 +67,7 @@ def try_each(names: list[str], timing: harness.Timing, *, profile: bool) -> None
 
 
 def run(name: str, rounds: int) -> list[results.Row]:
-    """Run one benchmark in a process of its own, so that benchmarks do not influence one another."""
+    """Return the rows of one benchmark, run in a separate process, because benchmarks would influence one another."""
     with ProcessPoolExecutor(1, get_context("spawn")) as process:
         found = process.submit(harness.measured, name, harness.Timing(rounds, small=False)).result()
     code = (f"benchmarks/{name}.py", *importlib.import_module(f"benchmarks.{name}").CODE)

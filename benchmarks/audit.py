@@ -1,7 +1,7 @@
 """``verify`` against ``sha256sum`` on the same files, both as whole commands with the files in the page cache.
 
 Two studies: one of few large files, and one of 10,000 artefacts, 400 of them encoders a quarter the size of MiniLM (in
-the demo, one artefact in six is an encoder). Wall-clock time is measured, since several files may be read at a time.
+the demo, one artefact in six is an encoder). Wall-clock time is measured, because several files may be read at a time.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ STUDY = Path("results/bench")
 
 
 def measure(timing: Timing) -> Iterator[Measured]:
-    """Make each study in its own folder, and run both commands there."""
+    """Yield the ratios of both commands on each study, made in its own folder."""
     studies = {
         "audit_verify": lambda: make_study(3 if timing.small else 300),
         "audit_verify_10000_artefacts": lambda: make_large_study(
@@ -46,7 +46,7 @@ def measure(timing: Timing) -> Iterator[Measured]:
 
 
 def compared(make: Callable[[], None], timing: Timing) -> list[float]:
-    """Time of ``verify`` divided by that of ``sha256sum``."""
+    """Return the time of ``verify`` divided by that of ``sha256sum``."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         with patch.object(artefacts, "_sync"):  # a temporary study need not survive a loss of power
             make()
@@ -59,7 +59,7 @@ def compared(make: Callable[[], None], timing: Timing) -> list[float]:
 
 
 def make_large_study(count: int, models: int) -> None:
-    """A study of encoders and score files; all encoders share one file of weights by hard links."""
+    """Write a study of encoders and score files; all encoders share one file of weights by hard links."""
     generator = np.random.default_rng(0)
     weights = Path("weights")
     weights.write_bytes(generator.bytes(22 << 20))
@@ -81,7 +81,7 @@ def make_large_study(count: int, models: int) -> None:
 
 
 def make_study(megabytes: int) -> None:
-    """A study with a third of its bytes in one table and the rest in four models, which a hundred small tables read."""
+    """Write a study: a third of its bytes in a table, the rest in four models, read by a hundred small tables."""
     generator = np.random.default_rng(0)
     corpus = STUDY / "corpora/text/train.parquet"
     first = job_record("count_words", settings={}, inputs={}, outputs=[corpus])
@@ -102,7 +102,7 @@ def make_study(megabytes: int) -> None:
 
 
 def made_with(record: Record, output: Path) -> Record:
-    """The record of another job with the same inputs, without hashing them again."""
+    """Return the record of another job with the same inputs, without hashing them again."""
     return record.model_copy(update={"outputs": [output.as_posix()]})
 
 

@@ -1,4 +1,4 @@
-"""Encoding 400 sentences, alone and with 200 repeats as in an STS suite, against sentence-transformers at batch 32."""
+"""Encoding of 400 sentences, with and without 200 repeats as in an STS suite, against sentence-transformers."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ CODE = ("workflow_scripts/models", "workflow_scripts/evaluation/task_by_task.py"
 
 
 def measure(timing: Timing) -> Iterator[Measured]:
-    """Check that the vectors agree, then encode from texts to vectors."""
+    """Check that the vectors agree, then yield the ratios of encoding from texts to vectors, at batches of 32."""
     unique = wikipedia_sentences(32 if timing.small else 400)
     repeated = unique + unique[: len(unique) // 2]
     readout = Pooling(kind="pooling", pooler="avg", layers=None)
@@ -35,7 +35,7 @@ def measure(timing: Timing) -> Iterator[Measured]:
         return peer.encode(texts, batch_size=32, show_progress_bar=False)
 
     mine = ours(repeated)
-    mine /= np.linalg.norm(mine, axis=1, keepdims=True)  # as the peer's modules do
+    mine /= np.linalg.norm(mine, axis=1, keepdims=True)  # like the peer's modules
     assert np.abs(mine - theirs(repeated)).max() < 1e-5
     for name, texts in {"encode_unique": unique, "encode_with_repeats": repeated}.items():
         seconds = timing.interleaved(

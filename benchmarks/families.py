@@ -1,7 +1,7 @@
-"""Encoding and a training step on [CLS] of encoders other than BERT, against sentence-transformers.
+"""Encoding, and a training step on [CLS], of encoders other than BERT, against sentence-transformers.
 
-They have MiniLM's depth and width, as in ``encoding`` and ``training_step``. Weights are random, which does not change
-the amount of work.
+The encoders have MiniLM's depth and width, as in ``encoding`` and ``training_step``. Weights are random, which does not
+change the amount of work.
 """
 
 import tempfile
@@ -36,12 +36,12 @@ FAMILIES: Mapping[str, Mapping[str, float]] = {
 SIZE = {"num_hidden_layers": 6, "hidden_size": 384, "num_attention_heads": 12}
 SMALLER = {"num_hidden_layers": 2, "hidden_size": 48}
 MAX_TOKENS = 128
-"""Longest sentence in encoding."""
+"""Maximum length of a sentence in encoding."""
 IDS = dict.fromkeys(("pad_token_id", "bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id"), 0)
 
 
 def measure(timing: Timing) -> Iterator[Measured]:
-    """Save each family in its own folder, with MiniLM's tokeniser."""
+    """Yield the ratios of each family, saved in its own folder with MiniLM's tokeniser."""
     size = SMALL._replace(batch=8 if timing.small else 64, tokens=32)
     texts = wikipedia_sentences(2 * size.batch)
     settings = training(size, max_steps=1, cpu_threads=THREADS)
@@ -67,7 +67,7 @@ def measure(timing: Timing) -> Iterator[Measured]:
 
 
 def encoding(step: Step) -> Mapping[str, Callable[[], np.ndarray]]:
-    """Ways to encode; their vectors are checked to agree."""
+    """Return ways to encode, after a check that their vectors agree."""
     encoder = simcse.build(step.method, load_tokenizer(step.folder), load_backbone(step.folder))
     model = peer(step)
     ways: Mapping[str, Callable[[], np.ndarray]] = {

@@ -1,8 +1,8 @@
 """Steps and encoding of BERT-base on a GPU, against sentence-transformers and a bare loop: bfloat16, three minutes.
 
-Steps are those of a long training, after its layers are compiled and its shapes captured. Weights are random, sentences
-made up: it needs the folders workflow_scripts, tests, benchmarks and config, but no Snakemake, data or network.
-SEMBLANCE_GPU_TEST_DEVICE=cpu with --small tries it on a CPU.
+Steps are those of a long training, after its layers are compiled and its shapes captured. Weights and sentences are
+random: the benchmark needs the folders workflow_scripts, tests, benchmarks and config, but no Snakemake, data or
+network. SEMBLANCE_GPU_TEST_DEVICE=cpu with --small tries it on a CPU.
 """
 
 import os
@@ -53,7 +53,7 @@ Way = Callable[[], object]
 
 
 def measure(timing: Timing) -> Iterator[Measured]:
-    """Measure steps on [CLS] and on averages, steps of other methods, then encoding; skipped without a GPU."""
+    """Yield ratios of steps on [CLS] and on averages, of other methods' steps, and of encoding; none without a GPU."""
     if not (torch.cuda.is_available() if ON_CARD else timing.small):
         print("gpu skipped: PyTorch sees no GPU", file=sys.stderr)
         return
@@ -116,12 +116,12 @@ def _encoding(timing: Timing, folder: Path, size: Size) -> Iterator[Measured]:
 
 
 def steps_of(timing: Timing) -> int:
-    """Number of steps in a round."""
+    """Return the number of steps in a round."""
     return BATCHES * (1 if timing.small else 3)
 
 
 def ours(timing: Timing, folder: Path, size: Size, block: Block) -> Way:
-    """A function that takes some steps of a method, compiled and captured."""
+    """Return a function that takes some steps of a method, compiled and captured."""
     rows = BATCHES * size.batch
     sampler = Cycling(rows, size.batch, seed=3)
     objective = prepared(block, folder, size, DEVICE, rows, sampler, shapes=ROUNDED).objective
@@ -130,7 +130,7 @@ def ours(timing: Timing, folder: Path, size: Size, block: Block) -> Way:
 
 
 def timed(timing: Timing, ways: Mapping[str, Way]) -> Seconds:
-    """Wall-clock seconds until the GPU has finished; peers run without deterministic algorithms."""
+    """Return wall-clock seconds until the GPU has finished; peers run without deterministic algorithms."""
 
     def finished(name: str, work: Way) -> None:
         torch.use_deterministic_algorithms(name not in ("trainer", "two calls"))
@@ -142,14 +142,14 @@ def timed(timing: Timing, ways: Mapping[str, Way]) -> Seconds:
 
 
 def operations(size: Size) -> int:
-    """Operations of a step's products: six for each weight and token of both views, in the batches of ``ours``."""
+    """Return the operations of a step's products: six per weight and token of both views, in ``ours``'s batches."""
     weights = size.layers * (4 * size.width**2 + 2 * size.width * size.feed_forward)
     lengths = [min(len(text.split()) + 2, size.tokens) for text in sentences(BATCHES * size.batch, size)]
     return 6 * weights * 2 * sum(lengths) // BATCHES
 
 
 def card() -> str:
-    """Names and versions of the GPU, its driver and PyTorch."""
+    """Return names and versions of the GPU, its driver and PyTorch."""
     if not ON_CARD:
         return f"PyTorch {torch.__version__}"
     asked = ("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")

@@ -1,7 +1,7 @@
 """Memory and time of a step of SimCSE with a batch of 512, in chunks of 32 sentences against all at once.
 
-Each step, with both views of 512 sentences, has its own command, whose largest resident memory is measured; PyTorch,
-MiniLM, its gradients and AdamW's moments are included in both. The price of chunks is a second forward pass.
+Each step, with both views of 512 sentences, has its own command, whose maximum resident memory is measured. Both
+include PyTorch, MiniLM, its gradients and AdamW's moments. The price of chunks is a second forward pass.
 """
 
 import sys
@@ -29,7 +29,7 @@ BATCH, CHUNK = 512, 32
 
 
 def measure(timing: Timing) -> Iterator[Measured]:
-    """Measure a command for each way."""
+    """Yield the ratios of memory and time of both ways, each a command."""
     batch = 64 if timing.small else BATCH
     ways = {"whole": None, "chunks": CHUNK}
     memory: dict[str, list[int]] = {way: [] for way in ways}
@@ -52,7 +52,7 @@ def measure(timing: Timing) -> Iterator[Measured]:
 
 
 def step(batch: int, chunk: int | None) -> None:
-    """Train MiniLM for a step."""
+    """Train MiniLM for one step."""
     torch.set_num_threads(THREADS)
     size = SMALL._replace(batch=batch, tokens=32)
     settings = training(size, cpu_threads=THREADS, chunk=chunk)

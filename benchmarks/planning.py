@@ -13,7 +13,7 @@ CODE = ("Snakefile", "rules", "config", "workflow_scripts/graph", "workflow_scri
 
 
 def measure(timing: Timing) -> Iterator[Measured]:
-    """Time dry runs; the first round only writes the notes about code that the others read."""
+    """Yield milliseconds per job of dry runs; the first round only writes the notes about code that the others read."""
     jobs: list[int] = []
     seconds = timing.interleaved({"dry run": lambda: jobs.append(_dry_run(small=timing.small))})
     milliseconds = [1000 * taken / jobs[-1] for taken in seconds["dry run"]]
@@ -21,7 +21,7 @@ def measure(timing: Timing) -> Iterator[Measured]:
 
 
 def _dry_run(*, small: bool) -> int:
-    """Number of jobs that a run of a study would execute without a network."""
+    """Return the number of jobs that a run of a study would execute without a network."""
     study = "config/demo.yaml" if small else "config/config.yaml"
     words = ("-n", "--quiet", "host", "reason", "--forceall", "--configfile", study)
     printed = subprocess.run(

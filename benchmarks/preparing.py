@@ -1,6 +1,6 @@
 """Time and memory of reading, cleaning and writing 200,000 sentences, against pandas without cleaning.
 
-The file is made up: sentences of the Wikipedia extract with their words in another order, some of them blank or
+The file is synthetic: sentences of the Wikipedia extract with their words in another order, some of them blank or
 repeated. The command of rule read_dataset reads it.
 """
 
@@ -37,7 +37,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 
 
 def measure(timing: Timing) -> Iterator[Measured]:
-    """Make the file, and run both commands."""
+    """Yield the ratios of both commands on the file."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_lines(folder / "text.txt", 1000 if timing.small else 200_000)
@@ -59,7 +59,7 @@ def measure(timing: Timing) -> Iterator[Measured]:
 
 
 def write_lines(path: Path, count: int) -> None:
-    """Lines as long as Wikipedia's; one in a hundred is blank, one in fifty repeats the one before."""
+    """Write lines as long as Wikipedia's; one in a hundred is blank, one in fifty repeats the previous one."""
     sentences = [sentence.split() for sentence in wikipedia_sentences(10_000)]
     draw = random.Random(0)
     line = ""
@@ -75,7 +75,7 @@ def write_lines(path: Path, count: int) -> None:
 
 
 def arguments(folder: Path) -> list[str]:
-    """The command line of rule read_dataset."""
+    """Return the command line of rule read_dataset."""
     source = {
         "kind": "local",
         "files": {"text": {"path": "text.txt", "sha256": None}},
@@ -94,7 +94,7 @@ def arguments(folder: Path) -> list[str]:
 
 
 def largest_memory(words: list[str], folder: Path) -> int:
-    """The largest resident memory of a command in a new process."""
+    """Return the maximum resident memory of a command in a new process."""
     environment = os.environ | {"PYTHONPATH": str(ROOT), "SEMBLANCE_DATA": str(folder)}
     command = [sys.executable, "-c", STARTER, *words]
     printed = subprocess.run(command, check=True, env=environment, stdout=subprocess.PIPE, text=True).stdout

@@ -1,6 +1,6 @@
 """Saved figures: benchmarks/results.csv, its outdated rows, and the documents that quote it.
 
-A document quotes a figure by a row of a table whose first cell names it: ``| `one_pass_cost` | 1.45 (1.42 to 1.49) |``.
+A document quotes a figure in a table row whose first cell is its name: ``| `one_pass_cost` | 1.45 (1.42 to 1.49) |``.
 """
 
 import csv
@@ -20,7 +20,7 @@ TABLE = Path("benchmarks/results.csv")
 QUOTING = (Path("README.md"), Path("docs/laboratory.md"))
 """Documents that quote figures, relative to the repository's root."""
 EDITED = "+"
-"""Suffix of a commit whose files had been edited, so that the measured code is lost."""
+"""Suffix of a commit with edited files, whose measured code is lost."""
 
 
 class Row(NamedTuple):
@@ -43,13 +43,13 @@ class Row(NamedTuple):
     """Paths of the measured code, separated by blanks."""
 
     def __str__(self) -> str:
-        """The line to print."""
+        """Return the line to print."""
         spread = f"{self.median} ({self.lowest} to {self.highest})"
         return f"{self.name:38} {spread:24} {self.unit} {self.comparison}"
 
 
 def row_of(one: Measured, code: Sequence[str], root: Path) -> Row:
-    """The row of a ratio that was measured now, at the current commit."""
+    """Return the row of a ratio that was measured now, at the current commit."""
     edited = EDITED if _git(root, "status", "--porcelain", "--", *code) else ""
     return Row(
         one.name,
@@ -67,7 +67,7 @@ def row_of(one: Measured, code: Sequence[str], root: Path) -> Row:
 
 
 def read(root: Path) -> dict[str, Row]:
-    """All saved rows by name."""
+    """Return all saved rows by name."""
     with (root / TABLE).open(newline="") as file:
         return {line["name"]: Row(**line) for line in csv.DictReader(file)}
 
@@ -81,7 +81,7 @@ def write(rows: Iterable[Row], root: Path) -> None:
 
 
 def out_of_date(row: Row, root: Path) -> str | None:
-    """The reason why a row may be outdated; None if the measured code has not changed since."""
+    """Return the reason why a row may be outdated; None if the measured code has not changed since."""
     if row.commit.endswith(EDITED):
         return f"measured on edited files of {row.commit.removesuffix(EDITED)}"
     code = row.code.split()
@@ -89,14 +89,14 @@ def out_of_date(row: Row, root: Path) -> str | None:
     if later is None:
         return f"commit {row.commit} is not in this history"
     if changes := later.split():
-        return f"{len(changes)} commits since {row.commit} change what it measures, the last {changes[0]}"
+        return f"{len(changes)} commits since {row.commit} change the measured code, the last {changes[0]}"
     if _git(root, "status", "--porcelain", "--", *code):
-        return "what it measures has been edited"
+        return "the measured code has been edited"
     return None
 
 
 def report(rows: Iterable[Row], root: Path) -> list[str]:
-    """A line for each row, followed by the reason if it is outdated."""
+    """Return a line for each row, followed by the reason if it is outdated."""
     lines = []
     for row in rows:
         lines.append(str(row))
@@ -106,7 +106,7 @@ def report(rows: Iterable[Row], root: Path) -> list[str]:
 
 
 def quoted(text: str, rows: Mapping[str, Row]) -> str:
-    """The text of a document with the saved figures."""
+    """Return the text of a document with the saved figures."""
 
     def line(match: re.Match[str]) -> str:
         if not (row := rows.get(match["name"])):
@@ -119,11 +119,11 @@ def quoted(text: str, rows: Mapping[str, Row]) -> str:
 
 
 def quotes(text: str) -> list[str]:
-    """Names of the figures that a document quotes."""
+    """Return the names of the figures that a document quotes."""
     return re.findall(r"^\| `(\w+)` \| [\d.]+ \([\d.]+ to [\d.]+\)", text, flags=re.MULTILINE)
 
 
 def _git(root: Path, *arguments: str) -> str | None:
-    """The output of a git command; None if it fails."""
+    """Return the output of a git command; None if it fails."""
     run = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=False)
     return run.stdout.strip() if run.returncode == 0 else None

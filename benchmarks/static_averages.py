@@ -1,4 +1,4 @@
-"""Summing every token's states in every layer, exactly, against the bare forward pass over the same sentences."""
+"""Exact sums of every token's states in every layer, against the bare forward pass over the same sentences."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ CODE = (
 
 
 def measure(timing: Timing) -> Iterator[Measured]:
-    """Pass the same blocks with and without sums."""
+    """Yield the ratio of passes over the same blocks with and without sums."""
     count = 40 if timing.small else 1000
     backbone = load_backbone(minilm())
     text = tokenise(load_tokenizer(minilm()), wikipedia_sentences(count), 128)

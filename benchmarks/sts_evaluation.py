@@ -1,6 +1,6 @@
 """STS13 and STS-B test, from texts to correlations, against mteb and sentence-transformers on the same files.
 
-It is skipped if SEMBLANCE_DATA is not set.
+The benchmark is skipped if SEMBLANCE_DATA is not set.
 """
 
 import os
@@ -38,12 +38,12 @@ CODE = (
 )
 MAX_TOKENS = 256
 TASKS = {"sts13": "STS13", "stsb_test": "STSBenchmark"}
-"""Names of tasks in mteb, by ours."""
+"""Names of tasks in mteb, by our names."""
 SCORES_AGREE = 1e-4
 
 
 def measure(timing: Timing) -> Iterator[Measured]:
-    """Check that the scores agree, then evaluate."""
+    """Check that the scores agree, then yield the ratios of evaluation."""
     if not (folder := os.environ.get("SEMBLANCE_DATA")):
         print("# sts_evaluation skipped: SEMBLANCE_DATA is not set.", file=sys.stderr)
         return
@@ -82,19 +82,19 @@ def measure(timing: Timing) -> Iterator[Measured]:
 
 
 def read(name: str, folder: Path) -> pa.Table:
-    """A dataset as the pipeline reads it, checked against its contract."""
+    """Return a dataset as read by the pipeline, checked against its contract."""
     block = yaml.safe_load((ROOT / "config/datasets.yaml").read_text("utf-8"))["datasets"][name]
     parsed, _origin = load(name, DatasetBlock.parse(block, f"datasets.{name}"), folder)
     return parsed.table
 
 
 def columns(table: pa.Table) -> dict[str, list[str] | list[float]]:
-    """Columns for the peers."""
+    """Return a table's columns, for the peers."""
     return {name: table[name].to_pylist() for name in ("sentence1", "sentence2", "score")}
 
 
 def local_task(name: str, table: pa.Table) -> AbsTaskSTS:
-    """A task of mteb with our rows."""
+    """Return a task of mteb with our rows."""
     known = type(mteb.get_task(TASKS[name]))
 
     class Local(known):  # type: ignore[misc, valid-type]
@@ -106,7 +106,7 @@ def local_task(name: str, table: pa.Table) -> AbsTaskSTS:
 
 
 def evaluator(table: pa.Table) -> EmbeddingSimilarityEvaluator:
-    """The evaluator of sentence-transformers for scored pairs."""
+    """Return the evaluator of sentence-transformers for scored pairs."""
     found = columns(table)
     return EmbeddingSimilarityEvaluator(
         found["sentence1"], found["sentence2"], found["score"], main_similarity="cosine", write_csv=False
@@ -114,7 +114,7 @@ def evaluator(table: pa.Table) -> EmbeddingSimilarityEvaluator:
 
 
 def by_mteb(model: st.SentenceTransformer, tasks: list[AbsTaskSTS]) -> dict[str, float]:
-    """Spearman correlation of each task; nothing is cached between calls."""
+    """Return the Spearman correlation of each task; nothing is cached between calls."""
     found = mteb.evaluate(
         SentenceTransformerEncoderWrapper(model),
         tasks,
@@ -130,5 +130,5 @@ def by_mteb(model: st.SentenceTransformer, tasks: list[AbsTaskSTS]) -> dict[str,
 def by_sentence_transformers(
     model: st.SentenceTransformer, evaluators: dict[str, EmbeddingSimilarityEvaluator]
 ) -> dict[str, float]:
-    """Spearman correlation of each task."""
+    """Return the Spearman correlation of each task."""
     return {name: judge(model)["spearman_cosine"] for name, judge in evaluators.items()}

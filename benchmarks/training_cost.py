@@ -46,7 +46,7 @@ ten tokens of a template around each sentence."""
 
 
 def with_head(folder: Path) -> Path:
-    """MiniLM with a masked-language-model head, which DiffCSE's generator needs."""
+    """Return the folder of MiniLM with a masked-language-model head, which DiffCSE's generator needs."""
     for file in minilm().iterdir():
         (folder / file.name).symlink_to(file)
     save_head(folder, MaskedLanguageModel(load_backbone(minilm())))
@@ -54,7 +54,7 @@ def with_head(folder: Path) -> Path:
 
 
 def stepper(name: str, encoder: Path, batch: int) -> tuple[Callable[[], object], dict[str, object]]:
-    """A function that takes the next optimiser step of a method, and the method's block of the configuration."""
+    """Return a function that takes the next optimiser step of a method, and the method's block of the configuration."""
     study = Configuration.strictly(load_config(ROOT))
     read, _ = read_run(study, Run(name, "minilm", "wiki", "default", Override(), (1,)))
     assert read
@@ -80,10 +80,10 @@ def stepper(name: str, encoder: Path, batch: int) -> tuple[Callable[[], object],
 
 
 def minimum(name: str, block: dict[str, object], batch: int) -> float:
-    """Multiply-accumulates of the encoders' passes in units of SimCSE's two views.
+    """Return the multiply-accumulates of the encoders' passes in units of SimCSE's two views.
 
-    A layer over T tokens of width D takes 12 D^2 T + 2 T^2 D: queries, keys, values and output 4, feed-forward
-    8. A cross stream needs no queries and keys, and at layers that attend across no values of its own.
+    A layer over T tokens of width D takes 12 D^2 T + 2 T^2 D: queries, keys, values and output 4, feed-forward 8. A
+    cross stream needs no queries and keys, and no values of its own at layers with cross-attention.
     """
     if name == "simcse_3r":
         return 1 + float(block["k"]) / (2 * batch)  # type: ignore[arg-type]
@@ -99,7 +99,7 @@ def minimum(name: str, block: dict[str, object], batch: int) -> float:
 
 
 def measure(timing: Timing) -> Iterator[Measured]:
-    """Measure a step of each method per round, on the same number of sentences."""
+    """Yield the cost of a step of each method, on the same number of sentences."""
     batch, names = (4, list(METHODS)[:4]) if timing.small else (32, list(METHODS))
     torch.manual_seed(0)
     with TemporaryDirectory() as folder:

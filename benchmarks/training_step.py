@@ -2,12 +2,12 @@
 
 All three train the same modules (for [CLS], the head that SimCSE trains) on the same sentences, from texts to updated
 weights: tokenising, forward, backward, clipping, fused AdamW with a linear schedule. Loading the encoder and making
-sentence-transformers' trainer are left out. Ours is the training job's loop in its deterministic mode; the peers have
-no need of it, and what it costs has a row of its own. The bare loop calls the encoder twice, as sentence-transformers'
-loss does, without a trainer around it.
+sentence-transformers' trainer are left out. Ours is the training job's loop in its deterministic mode; the peers do not
+need this mode, and its cost has a separate row. The bare loop calls the encoder twice, like sentence-transformers'
+loss, without a trainer around it.
 
-The last row says how much of the processor's rate of matrix products the job reaches: the time of large products with
-as many floating-point operations as PyTorch counts in the job, divided by the job's time.
+The last row is the job's share of the processor's rate of matrix products: the time of large products with as many
+floating-point operations as PyTorch counts in the job, divided by the job's time.
 """
 
 import re
@@ -46,7 +46,7 @@ SHARES = {
 
 
 def step_of(pooler: str, *, small: bool) -> Step:
-    """Material and settings of all ways."""
+    """Return material and settings of all ways."""
     size = SMALL._replace(batch=8 if small else 64, tokens=32)
     steps = 1 if small else 3
     settings = training(size, max_steps=steps, cpu_threads=THREADS)
@@ -55,7 +55,7 @@ def step_of(pooler: str, *, small: bool) -> Step:
 
 
 def measure(timing: Timing) -> Iterator[Measured]:
-    """Measure training with the pooler of SimCSE's paper, and with the mean of the tokens."""
+    """Yield the ratios of training with the pooler of SimCSE's paper, and with the mean of the tokens."""
     for pooler in POOLERS:
         step = step_of(pooler, small=timing.small)
         own = ours(step)
@@ -88,7 +88,7 @@ def measure(timing: Timing) -> Iterator[Measured]:
 
 
 def products_of(work: Way) -> Way:
-    """Return large matrix products with as many floating-point operations as some work has."""
+    """Return a function of large matrix products with as many floating-point operations as some work."""
     with FlopCounterMode(display=False) as counter:
         work()
     square = torch.randn(1024, 1024)
@@ -113,7 +113,7 @@ def explain(timing: Timing) -> None:
 
 
 def shares(profiled: profile) -> str:
-    """Shares of time by ``SHARES``, and the largest of the other operations."""
+    """Return the shares of time by ``SHARES``, and the largest of the other operations."""
     spent = {event.key: event.self_cpu_time_total for event in profiled.key_averages()}
     whole = sum(spent.values())
     rest = dict(spent)

@@ -1,6 +1,6 @@
-"""Translations by one worker and by sixteen, from a server that takes 50 ms per request.
+"""Translations with one worker and with sixteen, from a server that takes 50 ms per request.
 
-The server speaks LibreTranslate's protocol over loopback, in a process of its own, so wall-clock time is measured. With
+The server uses LibreTranslate's protocol over loopback, in a separate process, so wall-clock time is measured. With
 ``--profile``: round trips of real sentences through Apertium, with the number of each outcome.
 """
 
@@ -46,7 +46,7 @@ with FaultServer(slow) as server:
 
 
 def measure(timing: Timing) -> Iterator[Measured]:
-    """Measure the translation of the same sentences by one worker and by sixteen."""
+    """Yield the ratio of translating the same sentences with one worker and with sixteen."""
     sentences = list(dict.fromkeys(wikipedia_sentences(16 if timing.small else 200)))
     with server() as url:
         ways = {
@@ -59,9 +59,9 @@ def measure(timing: Timing) -> Iterator[Measured]:
 
 
 def explain(timing: Timing) -> None:
-    """Round trips of real sentences through Apertium: times, outcomes, size of the ledger."""
+    """Print times, outcomes and size of the ledger of round trips of real sentences through Apertium."""
     if not shutil.which("apertium"):
-        say("There is no Apertium here.")
+        say("Apertium is not installed.")
         return
     sentences = wikipedia_sentences(20 if timing.small else 2000)
     for via in ("spa", "cat"):
@@ -119,7 +119,7 @@ def round_trip(sentences: list[str], via: str) -> None:
 
 @contextmanager
 def server() -> Iterator[str]:
-    """URL of a server that takes 50 ms per request."""
+    """Yield the URL of a server that takes 50 ms per request."""
     process = subprocess.Popen(
         [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

@@ -1,6 +1,6 @@
 """Commands for everything except running the pipeline: python -m workflow_scripts VERB [ARGUMENT ...].
 
-Call it in the folder where you run snakemake. Each verb has --help, with an example, and --json. Exit codes: 0, no
+Run it in the folder where you run snakemake. Each verb has --help, with an example, and --json. Exit codes: 0, no
 findings; 1, findings; 2, wrong call.
 """
 
@@ -25,17 +25,17 @@ VERBS = {
     "lock": "write a study's hashes and numbers to a lock file, or compare with one",
     "schema": "print a JSON Schema of the configuration, or of a reader's options",
 }
-"""Modules of ``verbs``, imported when they are called, and what each does."""
+"""Summary of each verb, by its module in ``verbs``, which is imported when it is called."""
 
 
 def overview() -> str:
-    """The help text: one line per verb."""
+    """Return the help text: one line per verb."""
     lines = (f"  {name:<10} {summary}" for name, summary in VERBS.items())
     return "\n".join(["usage: python -m workflow_scripts VERB [ARGUMENT ...]", "", *lines, "", str(__doc__)])
 
 
 def ask(words: Sequence[str]) -> int:
-    """Run one verb; returns the exit code."""
+    """Run one verb, and return the exit code."""
     name, *arguments = words or ["--help"]
     if name in ("-h", "--help"):
         print(overview(), end="")  # noqa: T201
@@ -49,17 +49,17 @@ def ask(words: Sequence[str]) -> int:
         problem = f"Python package '{error.name}' is not installed. Run make environment"
         print(f"{name}: {problem}.", file=sys.stderr)  # noqa: T201
         return 2
+    # without abbreviations: --config is not --configfile
     parser = argparse.ArgumentParser(
         prog=f"python -m workflow_scripts {name}",
         description=module.__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,  # --config is not --configfile
+        allow_abbrev=False,
     )
     parser.add_argument("--json", action="store_true", help="print data instead of tables")
     some_exclude = any(exclusive for _, exclusive, _ in module.ARGUMENTS)
-    either = (
-        parser.add_mutually_exclusive_group() if some_exclude else parser
-    )  # argparse prints no empty group
+    # argparse prints no empty group
+    either = parser.add_mutually_exclusive_group() if some_exclude else parser
     for names, exclusive, options in module.ARGUMENTS:
         (either if exclusive else parser).add_argument(*names, **options)
     values = vars(parser.parse_args(arguments))
@@ -70,13 +70,13 @@ def ask(words: Sequence[str]) -> int:
 
 
 def main() -> None:
-    """Run the verb of the command line; an error that a user can mend is printed as one line."""
+    """Run the verb of the command line; print an error that a user can mend as one line."""
     try:
         with one_line_errors():
             code = ask(sys.argv[1:])
             sys.stdout.flush()
             sys.exit(code)
-    except BrokenPipeError:  # as in `| head`; Python would write the rest at its end
+    except BrokenPipeError:  # as in `| head`; Python would write the rest at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except SystemExit as end:

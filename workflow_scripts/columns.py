@@ -1,11 +1,11 @@
 """Columns of Parquet artefacts.
 
-A job's code has the tables that it names and no other, so that a new column of one reruns what reads or writes it.
+A job's code includes only the tables that it names, so a new column of a table reruns only jobs that read or write it.
 """
 
 import pyarrow as pa
 
-# Datasets, corpora and what is made from them before training
+# Datasets, corpora and tables made from them before training
 
 SENTENCES = pa.schema([("sentence", pa.string()), ("document", pa.int32()), ("position", pa.int32())])
 """Training text: a sentence per row, with the number of its document and its position there."""
@@ -40,11 +40,11 @@ WORD_COUNTS = pa.schema(
         ("peak", pa.bool_()),
     ]
 )
-"""Word frequencies of a corpus, most frequent first, ranks from 1. ``change_rate`` says by how much the preceding word
-is more frequent, null for the first; ``peak`` marks where a list of frequent words may end (3R, Table 5)."""
+"""Word frequencies of a corpus, most frequent first, ranks from 1. ``change_rate`` is (count of the preceding word -
+count) / count, null for the first; ``peak`` marks a possible end of a list of frequent words (3R, Table 5)."""
 
 DROPPED = pa.schema([("reason", pa.string()), ("count", pa.int64())])
-"""How many rows a reader dropped, and why."""
+"""Number of rows that a reader dropped, by reason."""
 
 ROUND_TRIPS = pa.schema(
     [
@@ -87,8 +87,8 @@ USAGE = pa.schema(
         ("asked_to", pa.string()),
     ]
 )
-"""What the calls behind an artefact cost, a row per model; null is unknown, and the note says why. ``asked_from`` and
-``asked_to`` are the days (UTC) of the first and last answer: a name may serve another model later."""
+"""Cost of the calls behind an artefact, a row per model; null is unknown, with the reason in the note. ``asked_from``
+and ``asked_to`` are the days (UTC) of the first and last answer: a name may serve another model later."""
 
 CONTAMINATION = pa.schema(
     [
@@ -109,7 +109,7 @@ CONTAMINATION = pa.schema(
 never shared."""
 
 
-# What training reads and writes
+# Inputs and outputs of training
 
 TEACHER = pa.schema([("vector", pa.list_(pa.float32())), ("encoders", pa.int32())])
 """A teacher's vectors, one per row of its corpus, and the number of encoders that each is summed over."""
@@ -129,7 +129,7 @@ METRICS = pa.schema([("step", pa.int32()), ("metric", pa.string()), ("value", pa
 """A method's own metrics during training, such as a threshold or the terms of its loss; many methods have none."""
 
 
-# What evaluations write for each run
+# Outputs of evaluations, for each run
 
 SIMILARITIES = pa.schema(
     [("task", pa.string()), ("subset", pa.string()), ("gold", pa.float64()), ("cosine", pa.float64())]
@@ -197,12 +197,13 @@ TABLE = pa.schema(
 )
 """Cells of one table, of an experiment, of the extraction study or of statistics of datasets, in the order of its rows.
 
-A row ``run`` and a column ``heading`` name the cell. Numbers are multiplied by ``scale``, null where a column is
-computed from others, and are printed with ``digits`` decimals. Mean and sd are over ``values``, of as many seeds (or
-draws of random vectors) as ``seeds`` counts and ``repeats`` names; a gap has a null mean and a note. ``of_tasks`` are
-the parts of a mean over tasks, in the order of ``task``. ``difference`` is that to ``baseline``, the run that this one
-is compared with (null if with none), ``detectable`` the smallest true difference that these seeds could detect; ``n``
-counts what one seed's value was computed from. ``published_source`` is the citation of the published value."""
+A row ``run`` and a column ``heading`` name the cell. Numbers are multiplied by ``scale``, null if a column is computed
+from others, and are printed with ``digits`` decimals. Mean and sd are over ``values``, of as many seeds (or draws of
+random vectors) as ``seeds`` counts and ``repeats`` names; a gap has a null mean and a note. ``of_tasks`` are the parts
+of a mean over tasks, in the order of ``task``. ``difference`` is the difference to ``baseline``, the run with which
+this one is compared (null without one), ``detectable`` the smallest true difference that these seeds could detect;
+``n`` counts what one seed's value was computed from. ``published_source`` is the citation of the published value.
+"""
 
 
 # The table of claims
@@ -242,11 +243,11 @@ CLAIMS = pa.schema(
 )
 """A row per claim, in the order of the papers' files. ``verdict`` is supported, contradicted, undecided or not run.
 Values are in the table's units: ``ours`` of ``run`` and ``heading`` is compared with ``theirs`` of ``baseline``.
-``difference`` is ours less theirs over ``n`` seeds, draws, tasks or pairs, as ``over`` says, with its interval from
-``low`` to ``high``; ``p_value`` is that of the claim alone, ``corrected_p`` Holm's for all claims of the study, and
-``detectable`` the smallest true difference that a test of this claim alone would mostly have found. A claim that is not
-run has nulls there, and ``printed_ours`` and ``printed_theirs`` are the paper's numbers, null where it draws and does
-not print them."""
+``difference`` is ours minus theirs over ``n`` repetitions, whose unit is ``over`` (seeds, draws, tasks or pairs), with
+its interval from ``low`` to ``high``. ``p_value`` is that of a test of only this claim, ``corrected_p`` Holm's for all
+claims of the study, and ``detectable`` the smallest true difference that a test of only this claim would mostly find.
+These are null for a claim that is not run. ``printed_ours`` and ``printed_theirs`` are the paper's numbers, null if it
+draws them and does not print them."""
 
 
 # The extraction study
@@ -260,7 +261,7 @@ TOKEN_DOCUMENTS = pa.schema(
         ("all_tokens", pa.int64()),
     ]
 )
-"""In how many documents of a corpus each token occurs, for tokens that occur, ids ascending. The last two columns
+"""Number of documents of a corpus with each token, for tokens that occur, ids ascending. The last two columns
 count the whole corpus and are the same in every row."""
 
 TOKEN_AVERAGES = pa.schema(
@@ -271,7 +272,7 @@ TOKEN_AVERAGES = pa.schema(
         ("vector", pa.large_list(pa.float32())),
     ]
 )
-"""Means of a token's states over a corpus, for every layer, and how often the token occurs there."""
+"""Means of a token's states over a corpus, for every layer, and the number of its occurrences there."""
 
 WORD_VECTORS = pa.schema(
     [("rank", pa.int32()), ("word", pa.string()), ("vector", pa.large_list(pa.float32()))]
@@ -313,7 +314,7 @@ EXTRACTION = pa.schema(
 the draw of random vectors, and how the vectors were averaged and post-processed. A gap has a null value and a note."""
 
 
-# The data that are fetched for evaluations through mteb
+# Data that are fetched for evaluations through mteb
 
 TASKS = pa.schema(
     [

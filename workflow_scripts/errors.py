@@ -16,23 +16,23 @@ _MAX_NAMES = 12
 
 
 class Finding(NamedTuple):
-    """One thing that is wrong with a configuration."""
+    """A mistake in a configuration."""
 
     path: str
     """Dotted path of the setting."""
     problem: str
-    """What was found."""
+    """The value found, and why it is wrong."""
     remedy: str = ""
-    """What to do, with the value that would be right."""
+    """An instruction, with the value that would be right."""
     about: str = ""
-    """What the setting is about, such as the runs that have it."""
+    """The subject of the setting, such as the runs that have it."""
     file: str = ""
-    """The file that it is in, below the repository's root; empty for one of several."""
+    """The setting's file, below the repository's root; empty if it may be one of several."""
 
     def __str__(self) -> str:
-        """Return the line that is printed: where, what was found, what to do."""
+        """Return the line to print: place, problem and remedy."""
         setting = f"{self.path} ({self.about})" if self.about else self.path
-        end = "" if self.problem.endswith((".", "?")) else "."  # as the text of an error does
+        end = "" if self.problem.endswith((".", "?")) else "."  # such as the text of an error
         said = f"{self.problem}{end} {self.remedy}".rstrip()
         return ": ".join(filter(None, [self.file, setting, said]))
 
@@ -70,12 +70,12 @@ class TrainingError(SemblanceError):
 
 
 def how_to_make(path: object) -> str:
-    """The remedy for a missing artefact."""
+    """Return the remedy for a missing artefact."""
     return f"Make it: snakemake --cores all {path}, with its study's --configfile."
 
 
 def how_to_repair(path: object) -> str:
-    """Advice on a damaged artefact: Snakemake compares dates, and would take it for finished."""
+    """Return the remedy for a damaged artefact; Snakemake compares only dates, and counts it as finished."""
     return f"Make it again: snakemake --cores all --forcerun {path}, with its study's --configfile."
 
 
@@ -90,7 +90,7 @@ EXIT_INTERRUPTED = 130
 _ADVICE = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "Free some space"),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "Give this user permission to use it"),
-    **dict.fromkeys((errno.ENOTDIR, errno.EISDIR, errno.EEXIST), "Name another path"),
+    **dict.fromkeys((errno.ENOTDIR, errno.EISDIR, errno.EEXIST), "Use another path"),
 }
 """Remedies for errors of the operating system that a user can mend."""
 
@@ -122,7 +122,7 @@ class ConflictError(ValueError):
 
 
 def refuse(findings: Iterable[Finding | str]) -> None:
-    """Raise one error with all findings about a configuration, if there are any.
+    """Raise one error with all findings about a configuration; do nothing without findings.
 
     Raises:
         ConfigError: with a line for each finding: place, value and remedy.
@@ -132,12 +132,12 @@ def refuse(findings: Iterable[Finding | str]) -> None:
 
 
 def shown(value: object) -> str:
-    """A value as YAML has it: null, true and false; text in quotes."""
+    """Return a value in the notation of YAML: null, true and false; text in quotes."""
     return json.dumps(value) if value is None or isinstance(value, bool) else repr(value)
 
 
 def unknown(names: str | Iterable[str], defined: Iterable[str], place: str) -> Iterator[Finding]:
-    """A finding for each name, of one or several, that is not defined."""
+    """Yield a finding for each name, of one or several, that is not defined."""
     known = sorted(defined)
     for name in [names] if isinstance(names, str) else names:
         if name not in known:

@@ -1,8 +1,8 @@
-"""Shared parts of figures: declarations (settings, inputs, texts) and style.
+"""Common parts of figures: declarations (settings, inputs, texts) and style.
 
 A module of this package holds one figure, or several that look alike. ``@partial(Declaration, ...)`` turns a function
-into a declaration; the figure has the function's name. Planning imports these modules, so only the functions that draw
-import seaborn, matplotlib, PyTorch and other heavy packages.
+into a declaration; the figure has the function's name. Planning imports these modules, so seaborn, matplotlib, PyTorch
+and other heavy packages are imported only inside the functions that draw.
 """
 
 from __future__ import annotations
@@ -42,25 +42,25 @@ class FigureRequest(NamedTuple, Generic[ConfigT]):
     inputs: Mapping[str, Sequence[Path]] = MappingProxyType({})
     """The files of each role."""
     names: Mapping[str, Any] = MappingProxyType({})
-    """For a figure of the extraction study: definitions of the models, measures and variants that its settings name."""
+    """Definitions of the models, measures and variants in the settings of a figure of the extraction study."""
 
 
 class Drawn(NamedTuple):
-    """A figure, and the numbers that it shows, which are saved next to it."""
+    """A figure, and the numbers in it, which are saved next to it."""
 
     data: pd.DataFrame
     figure: Figure | None
-    """None if there is nothing to draw. The job adds title and notes, and puts legends below all panels."""
+    """The figure; None without data. The job adds title and notes, and puts legends below all panels."""
     notes: Sequence[str] = ()
-    """How the figure is drawn, or why it is not, and what is missing from it."""
+    """Notes on how the figure is drawn, or why it is not, and on missing data."""
 
 
 class Declaration(NamedTuple):
     """A figure: the function that draws it, and its data for planning, the job and the page.
 
-    An experiment has the figure if every input has at least one file and, where the figure has settings, they exist: in
-    the experiment or in the section ``report``, under the figure's name. Figures of the extraction study are named in
-    ``extraction.figures``, where their declaration is the ``kind``.
+    An experiment has the figure if every input has at least one file and, for a figure with settings, if these are
+    given in the experiment or in the section ``report``, under the figure's name. Figures of the extraction study are
+    listed in ``extraction.figures``, with their declaration as ``kind``.
     """
 
     draw: Callable[[FigureRequest[Any]], Drawn]
@@ -75,8 +75,8 @@ class Declaration(NamedTuple):
     caption: str
     """Printed below the picture on the page; ``{experiment}`` and ``{figure}`` are filled in."""
     reads: Mapping[str, str] = _NOTHING
-    """Role to a path pattern: one file for each ``{run}`` and ``{seed}`` of the experiment, for each ``{suite}``
-    of the kind in the path before it, and for each ``{corpus}`` that its runs are trained on."""
+    """Path patterns by role: one file for each ``{run}`` and ``{seed}`` of the experiment, for each ``{suite}`` of the
+    kind in the path before it, and for each ``{corpus}`` on which its runs are trained."""
     settings: type[Settings] = Settings
     """Class of the settings. A field ``task`` excludes suites without that task; a field ``runs`` lists the runs."""
     of_run: Callable[[Any], bool] = lambda _: True
@@ -84,18 +84,18 @@ class Declaration(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name of the figure."""
+        """Return the name of the figure."""
         return self.draw.__name__
 
     @property
     def module(self) -> str:
-        """Name of the figure's module in this package."""
+        """Return the name of the figure's module in this package."""
         return self.draw.__module__.rpartition(".")[2]
 
 
 @cache
 def all_figures() -> dict[str, Declaration]:
-    """Every figure by its name; imports all modules of this package."""
+    """Return all figures by name; imports all modules of this package."""
     modules = [
         vars(importlib.import_module(f"{_PACKAGE}.{module.name}"))
         for module in iter_modules([str(Path(__file__).parent)])
@@ -105,13 +105,14 @@ def all_figures() -> dict[str, Declaration]:
 
 
 def frame(rows: Sequence[Any], **columns: str) -> pd.DataFrame:
-    """A table of ``rows`` with these columns and types, even if there are no rows."""
+    """Return a table of ``rows``, even without any, with these columns and types."""
     return pd.DataFrame(rows, columns=list(columns)).astype(columns)
 
 
 # Style
 
-WIDE_INCHES, NARROW_INCHES = 7.0, 3.5  # of all panels: a page or a column of a paper, a screen or a telephone
+# width of all panels: a page or a column of a paper, a screen or a telephone
+WIDE_INCHES, NARROW_INCHES = 7.0, 3.5
 INK = "#1a1a1b"
 COLOURS = ("#2280c3", "#cb5500", "#008a65", "#ad5f93", "#857300", "#7a7d84")
 """Colours of lines and points, after Okabe and Ito, with a contrast of about 4 to white."""
@@ -125,7 +126,7 @@ def width_inches() -> float:
 
 
 def side_by_side(panels: int, most: int) -> int:
-    """Return how many panels stand next to each other: at most ``most``, and one in a narrow figure."""
+    """Return the number of panels in a row: at most ``most``, and one in a narrow figure."""
     return 1 if width_inches() <= NARROW_INCHES else min(panels, most)
 
 
@@ -135,13 +136,13 @@ def panel_size(columns: int, inches: float) -> dict[str, float]:
 
 
 def new_figure(inches: float, rows: int = 1, columns: int = 1, **panels: Any) -> tuple[Figure, Any]:
-    """A figure of this height, and the array of its panels' axes, of shape (rows, columns).
+    """Return a figure of this height, and the array of its panels' axes, of shape (rows, columns).
 
     Args:
         inches: Height of all panels.
         rows: Rows of panels.
         columns: Columns of panels.
-        panels: As for matplotlib's ``subplots``.
+        panels: Options of matplotlib's ``subplots``.
     """
     from matplotlib.figure import Figure
 
@@ -151,7 +152,7 @@ def new_figure(inches: float, rows: int = 1, columns: int = 1, **panels: Any) ->
 
 
 def log_scale(axes: Axes) -> None:
-    """Make the vertical axis logarithmic, with plain numbers, since texts are not parsed as mathematics."""
+    """Make the vertical axis logarithmic, with plain numbers, because texts are not parsed as mathematics."""
     from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
     axes.set_yscale("log")

@@ -1,4 +1,4 @@
-"""Densities of cosines in groups of equal human judgement, a panel per run.
+"""Figure of the densities of cosines in groups of equal human judgement, a panel per run.
 
 Good encoders order the groups: pairs judged more alike have higher cosines. The same picture is figure 8 of S2Sent and
 figure 5 of JTCSE. All densities have Gaussian kernels of one width. They are reflected at -1 and 1, so each integrates
@@ -22,25 +22,26 @@ from workflow_scripts.reporting.records import RunTable, run_tables
 from workflow_scripts.settings.figures import CosineDensity
 
 _GRID = np.linspace(-1, 1, 201)
-_COLOURS = 0.75  # share of viridis that is used: its end is too light for lines on paper
+_COLOURS = 0.75  # used share of viridis, whose end is too light for lines on paper
 _VISIBLE = 0.005  # share of the highest density; lower parts are not drawn
 
 
 @partial(
     Declaration,
     title="Cosines by judgement, {task}: {title}",
-    description="A panel per run; in it a density of cosines for each group of judgements.",
+    description="A panel per run, with a density of cosines for each group of judgements.",
     caption=(
-        "Density of the cosines of scored pairs of {experiment}, in groups of equal human judgement, a panel per "
-        "run; seeds are pooled. A group holds the judgements above its lower and up to its upper edge, the lowest "
-        "group its lower edge too.\n\nA good encoder separates the groups, in order. Groups that lie on each "
-        "other near 1 are the mark of an anisotropic space, in which all sentences look alike."
+        "Density of the cosines of scored pairs of {experiment}, in groups of equal human judgement, a "
+        "panel per run; seeds are pooled. A group contains the judgements above its lower and up to its "
+        "upper edge; the lowest group also contains its lower edge.\n\nA good encoder separates the "
+        "groups, in order. Overlapping groups near 1 show an anisotropic space, in which all sentences "
+        "look alike."
     ),
     reads={"similarities": "<results>/scores/sts/{suite}/{run}/seed{seed}.pairs.parquet"},
     settings=CosineDensity,
 )
 def cosine_density(request: FigureRequest[CosineDensity]) -> Drawn:
-    """Draw a panel per run with a line for each group, all on one scale, seeds pooled.
+    """Draw a panel per run with a line for each group; all panels have one scale, and seeds are pooled.
 
     The points are densities of the cosines of pairs with a judgement above ``lower`` and up to ``upper``. ``pairs`` is
     the number of pairs, not multiplied by seeds. A group without pairs has one row with a null cosine and density.
@@ -71,7 +72,7 @@ def _palette(groups: Sequence[str]) -> list[Any]:
 
 
 def densities(similarities: Iterable[RunTable], config: CosineDensity) -> pd.DataFrame:
-    """Density of each group of each run, at the points of a fixed grid of cosines.
+    """Return the density of each group of each run, at the points of a fixed grid of cosines.
 
     Raises:
         ConfigError: if a judgement is outside the edges.
@@ -91,8 +92,8 @@ def _run_densities(run: str, pairs: pd.DataFrame, config: CosineDensity) -> Iter
     gold, seeds = pairs["gold"], pairs["seed"].nunique()
     if gold.min() < config.edges[0] or gold.max() > config.edges[-1]:
         raise ConfigError(
-            f"report.cosine_density.edges: {config.edges}; judgements of {config.task} reach from "
-            f"{gold.min():g} to {gold.max():g}. Widen the edges."
+            f"report.cosine_density.edges: {config.edges}, but judgements of {config.task} range from "
+            f"{gold.min():g} to {gold.max():g}. Set the outer edges to these, or wider."
         )
     groups = pd.cut(gold, config.edges, labels=config.edges[:-1], include_lowest=True)
     for lower, upper in pairwise(config.edges):
@@ -108,7 +109,7 @@ def _run_densities(run: str, pairs: pd.DataFrame, config: CosineDensity) -> Iter
 def kernel_density(
     values_N: NDArray[np.float64], grid_G: NDArray[np.float64], bandwidth: float
 ) -> NDArray[np.float64]:
-    """Density of ``values_N`` in [-1, 1] at ``grid_G``; kernels are reflected at both ends."""
+    """Return the density of ``values_N`` in [-1, 1] at ``grid_G``; kernels are reflected at both ends."""
     total = np.zeros_like(grid_G)
     for image in (grid_G, 2 - grid_G, -2 - grid_G):
         for block in np.array_split(values_N, max(1, len(values_N) // 4096)):

@@ -1,4 +1,4 @@
-"""Lines: training losses and development scores over steps, 3R's threshold over steps, words by frequency.
+"""Figures of lines: training losses and development scores over steps, 3R's threshold over steps, words by frequency.
 
 Learning curves have one line per run, the mean over its seeds. The threshold c and the number of dimensions below it
 have one line per seed (3R, Table 7). 3R prints the words at and around the peaks of their rates of change (its Table
@@ -51,11 +51,11 @@ HOW_DRAWN = (
     title="Training loss and development score: {title}",
     description="Lines over optimiser steps, one per run: the training loss above, the development score below.",
     caption=(
-        "Training loss and development score of every trained run of {experiment} over optimiser steps. Where "
-        "steps are many, the loss is averaged over equal blocks of them; a line is the mean over seeds, and its "
-        "shadow reaches from the lowest seed to the highest.\n\nLosses of different methods are different "
-        "quantities: compare their shapes, not their heights. A run keeps the weights of its best development "
-        "score, so the end of a line need not be what was tested."
+        "Training loss and development score of every trained run of {experiment} over optimiser steps. "
+        "If a training has many steps, its loss is averaged over equal blocks of steps. A line is the "
+        "mean over seeds, and its shadow ranges from the lowest seed to the highest.\n\nLosses of "
+        "different methods are different quantities: compare their shapes, not their heights. A run "
+        "keeps the weights with its best development score, which need not be at the end of its line."
     ),
     reads={"histories": "<results>/runs/{run}/seed{seed}/history.parquet"},
     settings=LearningCurves,
@@ -89,7 +89,7 @@ def draw_curves(points: pd.DataFrame) -> Figure:
 
 
 def curves(histories: Iterable[RunTable], loss_blocks: int) -> pd.DataFrame:
-    """Mean losses of at most ``loss_blocks`` blocks of steps, and all development scores."""
+    """Return mean losses of at most ``loss_blocks`` blocks of steps, and all development scores."""
     rows: list[tuple[Any, ...]] = []
     for run, seed, table in histories:
         values = table.select(["step", "loss", "dev_score"]).to_pandas()
@@ -105,8 +105,8 @@ def curves(histories: Iterable[RunTable], loss_blocks: int) -> pd.DataFrame:
 # The threshold of 3R
 
 _METRICS = ("threshold", "reduced_dimensions")
-_MOST_POINTS = 200  # of a line; a figure of this width does not show more
-_ONE_SEED = "A line is one seed: where a threshold begins is drawn at random, so seeds are not averaged."
+_MOST_POINTS = 200  # maximum for a line; a figure of this width shows no more detail
+_ONE_SEED = "A line is one seed: a threshold starts at a random value, so seeds are not averaged."
 
 
 @partial(
@@ -138,7 +138,7 @@ def threshold_path(request: FigureRequest[Settings]) -> Drawn:
 
 
 def paths(metrics: Iterable[RunTable]) -> pd.DataFrame:
-    """Thresholds and dimensions at no more than ``_MOST_POINTS`` steps; no rows of runs without a threshold."""
+    """Return thresholds and dimensions at no more than ``_MOST_POINTS`` steps, for runs with a threshold."""
     rows = []
     for run, seed, table in metrics:
         for metric in _METRICS:
@@ -180,7 +180,7 @@ def word_frequencies(request: FigureRequest[WordFrequencies]) -> Drawn:
 
 
 def with_printed(request: FigureRequest[WordFrequencies]) -> pd.DataFrame:
-    """The most frequent words from rank 1, joined with the paper's legible values of the same ranks.
+    """Return the most frequent words from rank 1, joined with the paper's legible values of the same ranks.
 
     Raises:
         ConfigError: if the grid's runs train on several corpora.
@@ -189,8 +189,8 @@ def with_printed(request: FigureRequest[WordFrequencies]) -> pd.DataFrame:
     if others:
         corpora = " and ".join(path.parent.name for path in (words, *others))
         raise ConfigError(
-            f"word_frequencies: runs of the grid train on {corpora}, and the figure shows one corpus. "
-            "Leave word_frequencies out, or make a grid for each corpus."
+            f"word_frequencies: runs of the grid train on {corpora}, but the figure shows only one "
+            "corpus. Remove word_frequencies, or make a grid for each corpus."
         )
     numbers = pd.DataFrame(read_printed(printed.read_bytes(), printed.as_posix()))
     table = numbers.pivot_table("value", ["group", "row"], "column").reset_index()

@@ -1,10 +1,10 @@
-"""Pictures of declared figures, and the numbers that they show.
+"""Pictures of declared figures, with the numbers in them.
 
-One job draws all figures of an experiment, into a folder whose record vouches for every picture and its data. The SVG
-has the same bytes every time, and its text stays text, so it can be searched and read aloud.
+One job draws all figures of an experiment into a folder, whose record has the hashes of all pictures and their data.
+The SVG has the same bytes every time, and its text stays text, so it can be searched and read aloud.
 
-A figure is drawn at two widths. ``{figure}.svg`` is a picture of its own, for papers, with title, notes and labels. The
-page has the panels only, ``{figure}.wide.svg`` and ``{figure}.narrow.svg``, and prints the texts itself (``TEXTS``).
+A figure is drawn at two widths. ``{figure}.svg`` is a complete picture for papers, with title, notes and labels. The
+page shows only the panels, ``{figure}.wide.svg`` and ``{figure}.narrow.svg``, and prints the texts itself (``TEXTS``).
 """
 
 import importlib
@@ -34,7 +34,7 @@ from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.records import split_labels
 
 _RC: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so text is equally wide on every machine
+    "font.family": "DejaVu Sans",  # part of matplotlib, so text is equally wide on every machine
     "font.size": 8,
     "axes.titlesize": 8,
     "axes.labelsize": 8,
@@ -43,7 +43,7 @@ _RC: dict[Any, Any] = {
     "legend.frameon": False,
     "xtick.labelsize": 7,
     "ytick.labelsize": 7,
-    "figure.dpi": 72,  # of SVG, so that the layout is computed for it
+    "figure.dpi": 72,  # resolution of SVG, for which the layout is computed
     "figure.facecolor": "none",  # on the paper of a page, light or dark
     "axes.facecolor": "none",
     "savefig.facecolor": "none",
@@ -67,21 +67,21 @@ _RC: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "semblance",  # ids are random otherwise
 }
-_TITLE_LETTERS, _NOTE_LETTERS = 80, 125  # of a line as wide as the panels
+_TITLE_LETTERS, _NOTE_LETTERS = 80, 125  # per line as wide as the panels
 _GAP_INCHES = 0.1  # between panels and texts
 _LETTER = 0.62  # width of a letter, in sizes of the font
-_AXIS_POINTS = 40  # of a panel's width, for the labels at its left
-_KEY_POINTS = 36  # of the width of an entry of a legend, for its line and the space around it
+_AXIS_POINTS = 40  # part of a panel's width for the labels at its left
+_KEY_POINTS = 36  # part of a legend entry's width for its line and the space around it
 _BELOW: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, 0), "alignment": "left"}
 _PLACES = re.compile(r"""(?<=\s)(d|x|y|points|transform)="[-\d., a-zA-Z()\n]+"(?=[^<>]*>)""")
 _DECIMALS = re.compile(r"-?\d+\.\d{3,}")
 TEXTS = "texts.json"
-"""File of a folder of figures: title, description and notes of each."""
+"""File in a folder of figures with title, description and notes of each."""
 
 
 @contextmanager
 def figure_style(width_inches: float = WIDE_INCHES) -> Iterator[None]:
-    """Draw in the project's style, whatever the user's matplotlibrc says, and close all figures afterwards."""
+    """Draw in the project's style, independently of the user's matplotlibrc, and close all figures afterwards."""
     from matplotlib import pyplot
 
     pyplot.switch_backend("svg")
@@ -91,7 +91,7 @@ def figure_style(width_inches: float = WIDE_INCHES) -> Iterator[None]:
 
 
 def lay_out(picture: Figure) -> None:
-    """Break titles that are wider than their panels, and put all legends below the panels, each once."""
+    """Break titles that are wider than their panels, and put each distinct legend below the panels."""
     points = 72 * picture.get_figwidth()
     for axes in picture.axes:
         place = axes.get_subplotspec()
@@ -116,7 +116,7 @@ def lay_out(picture: Figure) -> None:
 
 
 def _broken(text: str, letters: int) -> str:
-    """Break a text at spaces, and after the dots of a run's name, into lines of some letters, if it has such places."""
+    """Return a text in lines of at most ``letters`` letters, broken at spaces and after the dots of a run's name."""
     lines = [""]
     for part in re.findall(r"\n|[^\s.]*\.(?=\S)|\S+[^\S\n]*|[^\S\n]+", text):
         if part == "\n":
@@ -129,9 +129,9 @@ def _broken(text: str, letters: int) -> str:
 
 
 def panels_svg(picture: Figure, name: str, title: str, description: str) -> str:
-    """Write the panels of a figure as SVG text, without the texts around them; arguments as of ``to_svg``.
+    """Return the panels of a figure as SVG text, without title and notes; arguments as in ``to_svg``.
 
-    Coordinates have two decimals, since a page has many pictures. Numbers that are text stay as they are.
+    Coordinates have two decimals, because a page has many pictures. Numbers in texts are not changed.
     """
     lay_out(picture)
     svg = _svg(picture, name, title, description)
@@ -139,20 +139,20 @@ def panels_svg(picture: Figure, name: str, title: str, description: str) -> str:
 
 
 def to_svg(picture: Figure | None, name: str, title: str, description: str, notes: Sequence[str]) -> str:
-    """Write a figure as SVG text, with its title above the panels and notes below them.
+    """Return a figure as SVG text, with its title above the panels and notes below them.
 
     Args:
-        picture: Drawn in ``figure_style``; None for title and notes alone.
+        picture: A picture drawn in ``figure_style``; None for title and notes only.
         name: Prefix of the ids of title and description.
-        title: Text that screen readers read in place of the picture.
+        title: A short text for screen readers.
         description: A longer text for screen readers.
-        notes: Each begins a line.
+        notes: Notes, each on a new line.
     """
     from matplotlib import pyplot
 
     figure = picture or pyplot.figure(figsize=(WIDE_INCHES, 0.1))
     lay_out(figure)
-    figure.draw_without_rendering()  # moves the panels
+    figure.draw_without_rendering()  # computes the positions of the panels
     (left, bottom), (_, top) = figure.get_tightbbox().get_points() / figure.get_size_inches()
     gap = _GAP_INCHES / figure.get_figheight()
     figure.text(left, top + gap, fill(title, _TITLE_LETTERS), size=9.5, weight="bold", va="bottom")
@@ -169,18 +169,18 @@ def _svg(figure: Figure, name: str, title: str, description: str) -> str:
     spoken = f'<title id="{name}-title">{escape(title)}</title>\n <desc id="{name}-desc">{escape(description)}</desc>'
     opening = f'role="img" aria-labelledby="{name}-title {name}-desc" version="1.1">'
     start, version, rest = buffer.getvalue().partition('version="1.1">')
-    assert version, "matplotlib writes another opening tag than it did"
+    assert version, "matplotlib's opening tag has changed"
     return f"{start}{opening}\n {spoken}{rest}"
 
 
 class DrawnFigure(NamedTuple):
-    """One figure as a job writes it."""
+    """Files and texts of one figure."""
 
     pictures: dict[str, str]
-    """SVG by the endings of their names."""
+    """SVG texts by the suffixes of their files."""
     data: pa.Table
     texts: dict[str, Any]
-    """Title without that of the grid, description, and notes but those about labels, for the page."""
+    """Texts for the page: title without that of the grid, description, and notes except those about labels."""
 
 
 def draw_figures(job: Job) -> None:
@@ -193,11 +193,11 @@ def draw_figures(job: Job) -> None:
             pq.write_table(one.data, folder / f"{name}.parquet", compression="zstd")
         texts = {name: one.texts for name, one in drawn.items()}
         (folder / TEXTS).write_text(json.dumps(texts, indent=1), "utf-8")
-        job.record()  # checks the code again, of which drawing imports more
+        job.record()  # checks the code again, because drawing imports further modules
 
 
 def name_runs(picture: Figure, names: Mapping[str, str]) -> None:
-    """Replace the identifiers of runs in all texts of a picture by the names that readers see."""
+    """Replace the identifiers of runs in all texts of a picture by their display names."""
     from matplotlib.text import Text
 
     for text in picture.findobj(Text):
@@ -205,14 +205,14 @@ def name_runs(picture: Figure, names: Mapping[str, str]) -> None:
 
 
 def with_names(text: str, names: Mapping[str, str]) -> str:
-    """Replace the identifiers of runs in a text by the names that readers see."""
-    for run in sorted(names, key=len, reverse=True):  # one identifier may begin as another does
+    """Return a text in which display names replace the identifiers of runs."""
+    for run in sorted(names, key=len, reverse=True):  # an identifier may be the beginning of another
         text = text.replace(run, names[run])
     return text
 
 
 def _draw(job: Job, name: str) -> DrawnFigure:
-    """Draw one figure, wide and narrow."""
+    """Return one figure, drawn wide and narrow."""
     figure_settings = job.settings["figures"][name]
     module = importlib.import_module(f"workflow_scripts.figures.{figure_settings['module']}")
     figure: Declaration = getattr(module, figure_settings["kind"])

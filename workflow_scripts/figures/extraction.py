@@ -40,7 +40,7 @@ _UNITS = "Correlations and accuracies are times 100."
 
 
 def _points(rows: Sequence[Row]) -> pd.DataFrame:
-    """The values of each panel and series at ``point``.
+    """Return the values of each panel and series at ``point``.
 
     ``spread`` is the standard deviation over ``tasks`` tasks, null if y is not a mean of tasks; ``note`` is the reason
     for a missing y.
@@ -52,20 +52,20 @@ def _points(rows: Sequence[Row]) -> pd.DataFrame:
 
 
 def _point(place: Row, values: CellValues, averaged: Collection[float]) -> list[Row]:
-    """The row of a point, or of its gap; no row for a score that no block of the study asks for."""
+    """Return the row of a point, or of its gap; no row for a score that is in no block of the study."""
     if averaged:
         return [place | {"y": fmean(averaged), "tasks": len(values.by_task)}]
     return [] if NOT_ASKED in values.notes else [place | {"note": "; ".join(values.notes)}]
 
 
 def _read(request: FigureRequest[Any]) -> tuple[Names, Scores]:
-    """The definitions of the names in a figure's settings, and the scores that it reads."""
+    """Return the definitions of the names in a figure's settings, and its scores."""
     names = Names.parse(dict(request.names), "extraction")
     return names, Scores.read(request.inputs["scores"], names)
 
 
 def _gaps(parts: pd.Series, notes: pd.Series) -> str:
-    """A note that lists the parts of a figure that have gaps, with the reasons."""
+    """Return a note that lists the gaps of a figure with their reasons."""
     gaps = dict.fromkeys(
         f"{part} ({note})" for part, note in zip(parts, notes, strict=True) if pd.notna(note)
     )
@@ -100,7 +100,7 @@ def layer_lines(request: FigureRequest[LayerLines]) -> Drawn:
     rows = rows.assign(series=rows["series"].map(labels), spread=rows["spread"].fillna(0))
     ends = pd.concat([rows.assign(y=rows["y"] + sign * rows["spread"]) for sign in (-1, 0, 1)])
     columns = side_by_side(rows["panel"].nunique(), 2)
-    # Of three values, the median is the mean over tasks, and the range is the shadow.
+    # Each point has three values: their median is the mean over tasks, and their range is the shadow.
     grid = seaborn.relplot(
         ends, x="point", y="y", hue="series", style="series", col="panel", kind="line", markers=True,
         markersize=4, estimator="median", errorbar=("pi", 100), col_wrap=columns,
@@ -113,7 +113,7 @@ def layer_lines(request: FigureRequest[LayerLines]) -> Drawn:
 
 
 def lines(config: LayerLines, names: Names, scores: Scores) -> pd.DataFrame:
-    """A row for each panel, line and layer; a representation without layers has the same value at every layer."""
+    """Return a row for each panel, line and layer; a representation without layers has one value for all layers."""
     rows: list[Row] = []
     scored = {line.representation: scores.layers(line.representation) for line in config.series}
     layers = {layer for own in scored.values() if own != [STATIC] for layer in own}
@@ -134,11 +134,11 @@ def lines(config: LayerLines, names: Names, scores: Scores) -> pd.DataFrame:
 
 
 def _layer(name: str) -> str:
-    """Return a layer as the paper numbers it: -1 is the table of input embeddings."""
+    """Return a layer by the paper's number: -1 is the table of input embeddings."""
     return "-1" if name == STATIC else name
 
 
-# Scores over the share of static averages and the layer: a map for each measure, with a cross at its maximum
+# Scores over the share of static averages and the layer: a map for each measure, with a cross at the maximum
 
 _HOW_DRAWN = "Each map has a scale of its own; the cross is at its best value."
 
@@ -159,7 +159,7 @@ def mixing_map(request: FigureRequest[MixingMap]) -> Drawn:
     points = maps(config, names, scores)
     rows = points.dropna(subset=["y"]).astype({"point": "float"})
     source = names.representations.get(config.representation, config.representation)
-    notes = [f"{source}, of which a share w is its static averages. {_UNITS} {_HOW_DRAWN}"]
+    notes = [f"{source}; w is the share of its static averages. {_UNITS} {_HOW_DRAWN}"]
     notes.append(_gaps(points["panel"], points["note"]))
     if not len(rows):
         return Drawn(points, None, ["No share of static averages was scored.", *notes])
@@ -183,7 +183,7 @@ def mixing_map(request: FigureRequest[MixingMap]) -> Drawn:
 
 
 def maps(config: MixingMap, names: Names, scores: Scores) -> pd.DataFrame:
-    """A row for each map, share and layer."""
+    """Return a row for each map, share and layer."""
     rows: list[Row] = []
     variant = Variant(config.weighting, "none")
     layers = scores.layers(config.representation)
@@ -197,7 +197,7 @@ def maps(config: MixingMap, names: Names, scores: Scores) -> pd.DataFrame:
 
 
 def _panels(config: MixingMap, scores: Scores, name: str, measure: Measure) -> dict[str, Measure]:
-    """The measure by its name, or its restriction to each of its tasks by the name of the task."""
+    """Return the measure by its name, or its restriction to each of its tasks by the name of the task."""
     if not config.split:
         return {name: measure}
     return {task: measure.model_copy(update={"tasks": [task]}) for task in scores.tasks(measure)}
@@ -240,7 +240,7 @@ def variant_scatter(request: FigureRequest[VariantScatter]) -> Drawn:
 
 
 def _pairs(points: pd.DataFrame, config: VariantScatter, names: Names) -> pd.DataFrame:
-    """A row for each variant of each model: x and y, or a note with the reason for a missing point."""
+    """Return a row for each variant of each model: x and y, or a note with the reason for a missing point."""
     cells = points.set_index(["run", "heading"])[["mean", "note"]].to_dict("index")
     rows = []
     for model, variant in product(config.models, variants_of(config.variants)):

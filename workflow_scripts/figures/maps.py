@@ -1,4 +1,4 @@
-"""Heat maps, a row for each run: attention between tokens and over layers, and cosines between words.
+"""Figures of heat maps, a row for each run: attention between tokens and over layers, and cosines between words.
 
 Attention weights of one sentence are JTCSE's Figure 9, attention over layers LayerAttPooler's Figure 3, and cosines
 between words 3R's Figures 1 and 3 and Table 4; the last two load models. 3R shows cosines of "token embeddings" and
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 
     from workflow_scripts.models.encoder import SentenceEncoder
 
-_AROUND_INCHES, _TOKEN_INCHES = 1.3, 0.12  # parts of a map's height: title and labels; a row
-_PANELS = 6  # next to each other; more go on below
+_AROUND_INCHES, _TOKEN_INCHES = 1.3, 0.12  # height of a map: title and labels, and each row
+_PANELS = 6  # maximum in a row
 _EMPTY = MappingProxyType({"frame_on": False, "xticks": (), "yticks": ()})
-"""Look of a panel without a map."""
+"""Style of a panel without a map."""
 
 
 def draw_maps(
@@ -58,16 +58,16 @@ def draw_maps(
     high: float,
     numbers_up_to: int = 0,
 ) -> Figure:
-    """Draw rows of maps for each run: means over all columns that are not named here, on one scale of colours.
+    """Draw rows of maps for each run: means over all other columns, on one scale of colours.
 
     Args:
         points: A row for each number, with its ``run``.
         panel: Column whose values distinguish a run's maps, and are their titles.
         sides: Columns with the row and the column of a number in its map, and with the label of both.
         value: Column of the numbers.
-        low: Beginning of the scale of colours.
-        high: Its end.
-        numbers_up_to: Maps of at most this size show their numbers.
+        low: Minimum of the scale of colours.
+        high: Maximum of the scale of colours.
+        numbers_up_to: Maximum size of maps that show their numbers.
     """
     import seaborn
 
@@ -75,7 +75,7 @@ def draw_maps(
     runs, titles = [*points["run"].unique()], [*points[panel].unique()]
     height = _AROUND_INCHES + _TOKEN_INCHES * points[column].nunique()
     columns = side_by_side(len(titles), _PANELS)
-    rows = math.ceil(len(titles) / columns)  # of each run
+    rows = math.ceil(len(titles) / columns)  # per run
     figure, panels = new_figure(height * len(runs) * rows, len(runs) * rows, columns, subplot_kw=_EMPTY)
     for (run, title), own in points.groupby(["run", panel], sort=False):
         down, across = divmod(titles.index(title), columns)
@@ -127,7 +127,7 @@ def attention_maps(request: FigureRequest[AttentionMaps]) -> Drawn:
 
 
 def mean_weights(tables: Iterable[tuple[str, pa.Table]], config: AttentionMaps) -> pd.DataFrame:
-    """Weights of the first sentence in some layers, means over heads, seeds and encoders.
+    """Return weights of the first sentence in some layers, means over heads, seeds and encoders.
 
     Args:
         tables: Runs, each with a table of ``columns.ATTENTION``.
@@ -147,7 +147,7 @@ def mean_weights(tables: Iterable[tuple[str, pa.Table]], config: AttentionMaps) 
 
 
 def single_encoders(records: Iterable[Path]) -> Iterator[tuple[str, int, SentenceEncoder]]:
-    """Load models one after another; yields run, seed and encoder.
+    """Yield run, seed and encoder of models, loaded one after another.
 
     Raises:
         ConfigError: if a model consists of several encoders.
@@ -160,8 +160,8 @@ def single_encoders(records: Iterable[Path]) -> Iterator[tuple[str, int, Sentenc
         run, seed = run_and_seed(path)
         if not isinstance(encoder, SentenceEncoder):
             raise ConfigError(
-                f"{path}: {run} is a sum of several encoders, or an encoder as it was published; the figure needs "
-                "a single encoder with a readout. Name another run."
+                f"{path}: {run} is a sum of several encoders, or an encoder as it was published; the "
+                "figure needs a single encoder with a readout. Remove this run from the figure."
             )
         yield run, seed, encoder
 
@@ -170,7 +170,7 @@ def single_encoders(records: Iterable[Path]) -> Iterator[tuple[str, int, Sentenc
 
 
 def _attends_to_layers(run: Any) -> bool:
-    """Whether a run pools with LayerAttPooler's attention."""
+    """Return whether a run pools with LayerAttPooler's attention."""
     readout: Any = getattr(run.method, "readout", None)
     return getattr(readout, "kind", "") == "layer_attention" and "attention" in readout.pooling
 
@@ -205,7 +205,7 @@ def layer_weights(
     encoder: SentenceEncoder,
     config: LayerAttentionMaps,
 ) -> pd.DataFrame:
-    """Attention weights of every sentence in one run; layer 0 is the embedding output.
+    """Return attention weights of every sentence in one run; layer 0 is the embedding output.
 
     With a softmax, the weights of a query sum to 1.
     """
@@ -261,7 +261,7 @@ def token_similarity(request: FigureRequest[TokenSimilarity]) -> Drawn:
 
 
 def word_cosines(run: str, seed: int, encoder: SentenceEncoder, config: TokenSimilarity) -> pd.DataFrame:
-    """Cosines between the words of each sentence, with their positions from 0.
+    """Return cosines between the words of each sentence, with their positions from 0.
 
     ``sentence_cosine`` is the cosine of the run's vectors of the two sentences, the same in every row.
     """
@@ -284,9 +284,9 @@ def word_cosines(run: str, seed: int, encoder: SentenceEncoder, config: TokenSim
 def cosines_between_words(
     encoder: SentenceEncoder, sentence: str, max_tokens: int
 ) -> tuple[list[str], Tensor]:
-    """The words of a sentence, and the cosines between the means of their last states, shape (W, W).
+    """Return the words of a sentence, and the cosines between the means of their last states, shape (W, W).
 
-    The sentence is encoded without the encoder's template, if it has one.
+    The sentence is encoded without the encoder's template.
     """
     import torch
 
@@ -298,7 +298,7 @@ def cosines_between_words(
         states_TD = backbone(**tokens.to(backbone.device)).last_hidden_state[0].double()
     positions: dict[int, list[int]] = {}
     for position, word in enumerate(tokens.word_ids(0)):
-        if word is not None:  # as special tokens have
+        if word is not None:  # special tokens have none
             positions.setdefault(word, []).append(position)
     vectors_WD = torch.stack([states_TD[own].mean(dim=0) for own in positions.values()])
     spans = [tokens.word_to_chars(0, word) for word in positions]

@@ -1,4 +1,4 @@
-"""The modulus loss over the ratio of two moduli and the cosine between them (JTCSE, Fig. 3).
+"""Figure of the modulus loss over the ratio of two moduli and the cosine between them (JTCSE, Fig. 3).
 
 The values are computed by ``losses.modulus``, for two vectors of a plane.
 """
@@ -18,10 +18,11 @@ _LEVELS = np.linspace(0, 1, 11)
 @partial(
     Declaration,
     title="Modulus constraint: {title}",
-    description="Level lines of the modulus loss: ratio of the moduli to the right, cosine upwards; least at 1 and 1.",
+    description="Level lines of the modulus loss: ratio of the moduli to the right, cosine upwards; the minimum "
+    "is at 1 and 1.",
     caption=(
-        "The loss that JTCSE puts on a pair of vectors, over the ratio of their moduli and the cosine between them "
-        "(its Figure 3), computed by the code that trains. It is 0 only where both are 1."
+        "JTCSE's loss of a pair of vectors, over the ratio of their moduli and the cosine between them "
+        "(its Figure 3), computed by the training code. The loss is 0 only if both are 1."
     ),
     settings=ModulusSurface,
 )
@@ -35,12 +36,12 @@ def modulus_surface(request: FigureRequest[ModulusSurface]) -> Drawn:
     axes.plot(1, 1, "o", color=INK, clip_on=False)
     axes.set(xlabel="k, ratio of the moduli", ylabel="t, cosine")
     figure.colorbar(filled, label="L_TMC").add_lines(lines)
-    note = "L_TMC = |h - h+| / (|h| + |h+|) by the code that trains; k = |h+| / |h|, t = cos(h, h+)."
+    note = "L_TMC = |h - h+| / (|h| + |h+|) by the training code; k = |h+| / |h|, t = cos(h, h+)."
     return Drawn(points, figure, [note])
 
 
 def surface(config: ModulusSurface) -> pd.DataFrame:
-    """L_TMC (column ``loss``) over ratios of moduli ``k`` and cosines ``t``."""
+    """Return L_TMC (column ``loss``) over ratios of moduli ``k`` and cosines ``t``."""
     import torch
 
     from workflow_scripts.losses.modulus import modulus_distance

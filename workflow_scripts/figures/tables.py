@@ -1,9 +1,9 @@
 """Figures of tables: scores over swept settings, two columns against each other, alignment over uniformity.
 
 Sweeps are figures 5 to 7 of S2Sent, figure 1 of LayerAttPooler (by layer), figure 4 of 3R and figure 8 of JTCSE. Two
-columns of a table are JTCSE's figure 10. Of alignment and uniformity, lower left is better (Wang and Isola, ICML 2020);
-papers differ in the dataset, the definition of positive pairs and the normalisation of vectors. A task of a suite
-defines all three, and the figure prints the task's note.
+columns of a table are JTCSE's figure 10. For alignment and uniformity, lower left is better (Wang and Isola, ICML
+2020). Papers differ in the dataset, the definition of positive pairs and the normalisation of vectors. A task of a
+suite defines all three, and the figure prints the task's note.
 """
 
 import math
@@ -38,8 +38,8 @@ _BARS: dict[str, Any] = {"fmt": "none", "ecolor": INK, "elinewidth": 0.8, "alpha
 _SWEEP_INCHES = 2.6
 _SPREAD = 0.5  # width of the points of all series at one value, in distances between two values
 _HOW_SWEPT = (
-    "Points: runs, means over seeds with bars of one standard deviation. Lines: medians of the runs with one value. "
-    "Dotted: the baseline, one for each series where they differ."
+    "Points: runs, means over seeds with bars of one standard deviation. Lines: medians of the runs with "
+    "one value. Dotted: the baseline, one for each series if they differ."
 )
 
 
@@ -50,10 +50,10 @@ _HOW_SWEPT = (
         "A panel per setting, its values from left to right; a point per run, a line through medians per series."
     ),
     caption=(
-        "Scores of {experiment} over the values of the settings that it varies, a panel per setting. A point is "
-        "one run, a mean over its seeds with a bar of one standard deviation; where other settings are swept "
-        "along, a value has several points, and the line goes through their medians. The dotted line is the "
-        "baseline."
+        "Scores of {experiment} over the values of the settings that it varies, a panel per setting. A "
+        "point is one run, a mean over its seeds with a bar of one standard deviation. If other settings "
+        "are also swept, a value has several points, and the line goes through their medians. The dotted "
+        "line is the baseline."
     ),
     reads={"table": TABLE_OF_GRID},
     settings=Sweep,
@@ -77,7 +77,7 @@ def sweep(request: FigureRequest[Sweep]) -> Drawn:
 
 
 def sweeps(config: Sweep, experiment: Experiment, table: pd.DataFrame) -> list[pd.DataFrame]:
-    """Scores over the values of swept settings, a table for each panel, a row for each run.
+    """Return scores over the values of swept settings, a table for each panel, a row for each run.
 
     ``series`` is the run's name without its sweep; ``place`` is the value's rank on the axis, null for a baseline. If
     other settings are swept too, a value has several runs. A run without a score has a null mean.
@@ -101,7 +101,7 @@ def sweeps(config: Sweep, experiment: Experiment, table: pd.DataFrame) -> list[p
 
 
 def _baselines(experiment: Experiment, drawn: Sequence[tuple[Any, ...]]) -> Iterable[tuple[Any, ...]]:
-    """Baselines of drawn runs and series: a single one as its own series, several as one for each series."""
+    """Return baselines of drawn runs and series: a single one as its own series, several as one for each series."""
     compared = [(experiment.runs[run].baseline, series) for run, series, *_ in drawn]
     pairs = [(baseline, series) for baseline, series in compared if baseline]
     shared = len({baseline for baseline, _ in pairs}) == 1
@@ -109,7 +109,7 @@ def _baselines(experiment: Experiment, drawn: Sequence[tuple[Any, ...]]) -> Iter
 
 
 def _ordered(values: Sequence[Any]) -> list[Any]:
-    """Distinct values: numbers sorted, then other values in their order of appearance."""
+    """Return the distinct values: sorted numbers, then other values in their order of appearance."""
     distinct = [value for n, value in enumerate(values) if value not in values[:n]]
     return sorted(distinct, key=lambda value: value if isinstance(value, int | float) else math.inf)
 
@@ -134,10 +134,10 @@ def _draw_sweep(axes: Axes, points: pd.DataFrame, colours: Mapping[str, Any]) ->
 # Planes: runs as points, with bars of one standard deviation
 
 _PANEL_INCHES = 4.2
-_POINT_AREA = 16  # square points: so small that runs near each other stay apart
+_POINT_AREA = 16  # square points, small enough to separate runs near each other
 _PLACING: dict[str, Any] = {
     "expand": (2.2, 1.8), "arrowprops": {"arrowstyle": "-", "color": INK, "lw": 0.5}, "min_arrow_len": 0,
-    "iter_lim": 150,  # without a limit the search would stop after one second, at a random state
+    "iter_lim": 150,  # without a limit, the search would stop after one second, in a random state
 }  # fmt: skip
 _HOW_DRAWN = "Points: means over seeds, with bars of one standard deviation;"
 
@@ -151,7 +151,7 @@ def draw_plane(
         points: A row per run, with mean and standard deviation for each axis (``alignment`` and ``alignment_sd``).
         x: Column of the horizontal axis.
         y: Column of the vertical axis.
-        labels: Of both axes.
+        labels: Labels of both axes.
         score: Label of the column ``score``, which colours the points; None draws all in one colour.
     """
     from adjustText import adjust_text
@@ -203,7 +203,7 @@ def scatter(request: FigureRequest[Scatter]) -> Drawn:
 
 
 def both_scores(table: pd.DataFrame, config: Scatter) -> pd.DataFrame:
-    """Means and standard deviations over seeds of two columns, a row per run.
+    """Return means and standard deviations over seeds of two columns, a row per run.
 
     Args:
         table: Rows of ``columns.TABLE``.
@@ -225,10 +225,10 @@ def both_scores(table: pd.DataFrame, config: Scatter) -> pd.DataFrame:
     title="Alignment and uniformity: {title}",
     description="A point per run: uniformity to the right, alignment upwards, both better when lower; colour: score.",
     caption=(
-        "Alignment and uniformity of every run of {experiment} (Wang and Isola 2020), means over seeds; bars are "
-        "one standard deviation, colour is the score of the grid's headline column.\n\nLower left is better: "
-        "positive pairs lie close together, and all sentences spread evenly. Values compare only where dataset, "
-        "threshold and normalisation agree; the figure names them."
+        "Alignment and uniformity of every run of {experiment} (Wang and Isola 2020), means over seeds; "
+        "bars are one standard deviation, colour is the score of the grid's headline column.\n\nLower "
+        "left is better: positive pairs lie close together, and all sentences spread evenly. Values are "
+        "comparable only if dataset, threshold and normalisation agree; the figure names them."
     ),
     reads={"table": TABLE_OF_GRID, "scores": "<results>/scores/sts/{suite}/{run}/seed{seed}.parquet"},
     settings=AlignmentUniformity,
@@ -249,9 +249,9 @@ def alignment_uniformity(request: FigureRequest[AlignmentUniformity]) -> Drawn:
 
 
 def plane(scores: Iterable[pa.Table], headline: pd.Series, config: AlignmentUniformity) -> pd.DataFrame:
-    """Means and standard deviations over seeds, a row per run, in the order of the runs' first scores.
+    """Return means and standard deviations over seeds, a row per run, in the order of the runs' first scores.
 
-    ``score`` is the run's value in ``headline``; ``note`` describes the measurement, or gives the reason of a gap.
+    ``score`` is the run's value in ``headline``; ``note`` describes the measurement, or has the reason of a gap.
     """
     chosen = (table.filter(pc.field("task") == config.task).to_pandas() for table in scores)
     rows = pd.concat(chosen, ignore_index=True)

@@ -1,8 +1,8 @@
 """Run one job: ``python -m workflow_scripts.jobs RULE``, with its call (``provenance.job``) on standard input.
 
-The call names the module of the function that does the work, which is called as its rule.
+The call has the module of the job's function, which has the name of the rule.
 
-The call may also be given as an argument, as to the processes that share a training, which torchrun starts.
+The call may also be an argument, as for the processes of a training, which torchrun starts.
 """
 
 import gc
@@ -19,36 +19,36 @@ from workflow_scripts.provenance.job import begin, check_loaded
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Run the job, or become what starts the processes that share it."""
+    """Run the job, or become torchrun, which starts the job's processes."""
     rule, *given = arguments
     text = given[0] if given else sys.stdin.read()
     call = json.loads(text)
     job = begin(rule, call)
     rank = os.environ.get("RANK")
-    if rank is None and job.restore():  # the processes that share a training are started after this
+    if rank is None and job.restore():  # torchrun starts the processes of a training after this
         return
     share_compiled(job.workplace.cache)
     processes = call["settings"].get("training", {}).get("gpus", 1)
     if rank is None:
-        asked = job.operational.get("gpu", 0)  # no more than Snakemake may give away at once
+        asked = job.operational.get("gpu", 0)  # limited by Snakemake's GPUs
         cards.take(processes if asked and processes > 1 else asked)
         if processes > 1:
             become(["workflow_scripts.jobs", rule, text], processes)
     else:
         cards.end_with_parent()
-    gc.disable()  # imports make no garbage, and looking for it takes a fifth of the time that PyTorch needs
+    gc.disable()  # imports make no garbage, and collection takes a fifth of PyTorch's import time
     module = importlib.import_module(f"workflow_scripts.{call['module']}")
-    gc.freeze()  # what has been loaded stays
+    gc.freeze()  # loaded modules stay
     gc.enable()
     getattr(module, rule)(job)
-    if __name__ == "__main__":  # other processes, such as tests, load more modules than a job
+    if __name__ == "__main__":  # other processes, such as tests, load further modules
         check_loaded(job.start.meaning)
     if rank in (None, "0"):
         job.keep()
 
 
 def become(module: Sequence[str], processes: int) -> None:
-    """Become torchrun, which starts the processes, so that signals reach it."""
+    """Replace this process by torchrun, which then gets signals and starts the processes."""
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     sys.stdout.flush()
     os.execvp(torchrun[0], [*torchrun, f"--nproc-per-node={processes}", "-m", *module])

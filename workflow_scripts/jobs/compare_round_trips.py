@@ -2,8 +2,8 @@
 
 A round trip may be fluent and yet be that of another sentence, an apology, an advertisement, or half of its sentence.
 Its form does not show that; its meaning does. Cleaners of parallel data compare both sides in the same way. The
-comparison is a job of its own for each part of a corpus, on a node without a network, so that another threshold
-(``data.round_trip_corpora``) neither translates nor encodes anything again.
+comparison is a separate job for each part of a corpus, on a node without a network. Another threshold
+(``data.round_trip_corpora``) therefore neither translates nor encodes anything again.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ from workflow_scripts.settings.corpora import TripComparison
 from workflow_scripts.settings.readouts import Pooling
 
 CHUNK = 1024
-"""Sentences that are encoded at a time, and among which a round trip may be nearer to another than to its own."""
+"""Size of a chunk of sentences, which are encoded together; a round trip is compared with all of its chunk."""
 
 Vectors = NDArray[np.float32]
 
@@ -30,15 +30,16 @@ Vectors = NDArray[np.float32]
 def compare(
     sentences: Sequence[str], backs: Sequence[str], vectors_of: Callable[[list[str]], Vectors]
 ) -> tuple[Vectors, Vectors]:
-    """Cosines of round trips with their sentences, and with the nearest other sentence of their chunk.
+    """Return cosines of round trips with their sentences, and with the nearest other sentence of their chunk.
 
     Args:
         sentences: The sentences, S of them.
         backs: Their round trips.
-        vectors_of: Embeds texts, shape (N, D).
+        vectors_of: Function that embeds texts, shape (N, D).
 
     Returns:
-        Two arrays of shape (S,). A sentence with the same words is no other one; -1 if a chunk has no other sentence.
+        Two arrays of shape (S,). Sentences with the same words do not count as different; -1 if a chunk has no other
+        sentence.
     """
     own, other = np.empty(len(sentences), np.float32), np.empty(len(sentences), np.float32)
     for start in range(0, len(sentences), CHUNK):

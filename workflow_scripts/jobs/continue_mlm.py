@@ -22,7 +22,7 @@ from workflow_scripts.training.step import shapes_for
 
 @try_again_when_stopped()
 def continue_mlm(job: Job) -> None:
-    """Load, train, write the encoder and its prediction head."""
+    """Train the encoder with a prediction head, and write both."""
     block = job.settings["continue_mlm"]
     every = {"checkpoint_minutes": job.operational["checkpoint_minutes"]}
     settings = ContinueMlm.parse(block | {"training": block["training"] | every}, "continue_mlm")

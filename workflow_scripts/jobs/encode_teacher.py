@@ -11,10 +11,10 @@ from workflow_scripts.training.data import read_columns
 
 
 def encode_teacher(job: Job) -> None:
-    """Load, encode, write."""
+    """Write the teacher's vectors of the sentences of a corpus."""
     settings = TeacherEncoding.parse(job.settings["teacher"], "teacher")
     encoder = load_encoder(job.input("model").parent)
-    encoder.to(granted_device(1))  # which the rule asks for
+    encoder.to(granted_device(1))  # the rule requests one
     vectors_ND = encoder.encode(read_columns(job.input("sentences"))["anchor"], settings.max_tokens)
     count, width = vectors_ND.shape
     columns = [

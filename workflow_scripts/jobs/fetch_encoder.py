@@ -12,7 +12,7 @@ from workflow_scripts.settings.sources import Fetch
 
 
 def fetch_encoder(job: Job) -> None:
-    """Find, copy, compare, write."""
+    """Write a checked copy of the encoder's first available source."""
     name = job.wildcards["encoder"]
     block = Fetch.parse(job.settings["encoder"], f"encoders.{name}")
     origin, source = locate(name, block, job.workplace.data_root)

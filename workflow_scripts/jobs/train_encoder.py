@@ -27,7 +27,7 @@ from workflow_scripts.training.step import shapes_for
 @try_again_when_stopped()
 @ranks.joined()
 def train_encoder(job: Job) -> None:
-    """Load, train, keep the best weights on the development set, write model, history and metrics."""
+    """Train, keep the best weights on the development set, and write model, history and metrics."""
     seed = int(job.wildcards["seed"])
     how = {name: value for name, value in job.operational.items() if name in Training.model_fields}
     training = Training.parse(job.settings["training"] | how, "training")

@@ -15,19 +15,19 @@ from torch import Tensor
 
 
 def cos_sim(left_BD: Tensor, right_CD: Tensor) -> Tensor:
-    """Cosine of every pair, shape (B, C); never in bfloat16, because a temperature of 0.05 makes its error 20 fold."""
+    """Return the cosine of every pair, (B, C), never in bfloat16: a temperature of 0.05 multiplies its error by 20."""
     with torch.autocast(left_BD.device.type, enabled=False):
         return l2_normalize(left_BD) @ l2_normalize(right_CD).T
 
 
 def l2_normalize(vectors_xD: Tensor) -> Tensor:
-    """Vectors scaled to length 1, never in bfloat16."""
+    """Return vectors scaled to length 1, never in bfloat16."""
     exact = torch.promote_types(vectors_xD.dtype, torch.float32)
     return F.normalize(vectors_xD.to(exact), dim=-1)
 
 
 def infonce(anchors_BD: Tensor, positives_BD: Tensor, temperature: float) -> Tensor:
-    """Mean loss of the batch, a scalar; needs at least two rows, since a single one has no negatives."""
+    """Return the mean loss of the batch, a scalar, for at least two rows: a single row has no negatives."""
     logits_BB = cos_sim(anchors_BD, positives_BD) / temperature
     return F.cross_entropy(logits_BB, torch.arange(len(logits_BB), device=logits_BB.device))
 
@@ -35,7 +35,7 @@ def infonce(anchors_BD: Tensor, positives_BD: Tensor, temperature: float) -> Ten
 def infonce_with_negatives(
     anchors_BD: Tensor, positives_BD: Tensor, negatives_BD: Tensor, temperature: float, own_weight: float
 ) -> Tensor:
-    """Mean loss of a batch of triples: every positive and every hard negative of the batch is a candidate.
+    """Return the mean loss of a batch of triples: all positives and hard negatives of the batch are candidates.
 
         l_i = -log exp(cos(h_i, h+_i) / t) / sum_j (exp(cos(h_i, h+_j) / t) + w_ij exp(cos(h_i, h-_j) / t))
 

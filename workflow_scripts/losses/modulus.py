@@ -19,14 +19,14 @@ from torch import Tensor
 from workflow_scripts.losses.infonce import l2_normalize
 
 SMALLEST_COSINE = 1e-4
-"""Lower bound of cosines inside the logarithm, so that the factor is at most 9.2103404.
+"""Lower bound of cosines inside the logarithm, which limits the factor to 9.2103404.
 
 The official code replaces only negative cosines by 1e-4. Between 0 and 1e-4 its factor grows without bound, and at 0
 its loss is infinite. Here the factor is the same from 1e-4 down."""
 
 
 def modulus_distance(left_BD: Tensor, right_BD: Tensor) -> Tensor:
-    """L_TMC of each row (Eq. 1), shape (B), in [0, 1]."""
+    """Return L_TMC of each row (Eq. 1), shape (B), in [0, 1]."""
     apart_B, left_B, right_B = (x.norm(dim=-1) for x in (left_BD - right_BD, left_BD, right_BD))
     distance_B: Tensor = apart_B / (left_B + right_B)
     return distance_B
@@ -35,7 +35,7 @@ def modulus_distance(left_BD: Tensor, right_BD: Tensor) -> Tensor:
 def modulus_constraint(
     last_BD: Tensor, last_plus_BD: Tensor, pooled_BD: Tensor, pooled_plus_BD: Tensor, *, weight: float
 ) -> Tensor:
-    """Mean modulus distance of pooler outputs, weighted by minus the log cosine of the last states (Eq. 13).
+    """Return the mean modulus distance of pooler outputs, weighted by minus the log cosine of last states (Eq. 13).
 
     Args:
         last_BD: [CLS] of the last layer, first view, one sub-encoder.
@@ -52,7 +52,7 @@ def modulus_constraint(
 def contrast_views(
     rows_RD: Tensor, candidates_RD: Tensor, temperature: float, exchanged: Tensor | None = None
 ) -> Tensor:
-    """NT-Xent: each row's positive is the other view of its sentence, among all views except the one of its own index.
+    """Return NT-Xent: a row's positive is the other view of its sentence, among all views except that of its own index.
 
     With candidates from the same sub-encoder, this is L_NCE(h_i, h_i+); with candidates from the other one, it is a
     term of ICNCE (Eq. 12). If ``exchanged``, a single bool, is true, rows and candidates are swapped.

@@ -1,7 +1,7 @@
 """Redundant dimensions: find the dimensions with little variation in a batch, and subtract redundancy from them.
 
     sigma_d = sqrt(sum_j (h_j,d - u_d)^2 / N),   S = {d : sigma_d < c}          (3R, Eq. 3 and section 3.2)
-    h^_d = h_d - hbar_d where d is in S, h_d elsewhere                           (3R, Eq. 5)
+    h^_d = h_d - hbar_d if d is in S, else h_d                                   (3R, Eq. 5)
 
 3R: Enhancing Sentence Representation Learning via Redundant Representation Reduction, section 3. The rule sigma < c is
 a step function, so the threshold c has no gradient, and the paper does not say how it is learnt. There are three ways
@@ -23,7 +23,7 @@ from workflow_scripts.settings.methods import ThresholdConfig
 
 
 class Threshold(nn.Module):
-    """Membership of each dimension in S."""
+    """Module that computes the membership of each dimension in S."""
 
     def __init__(self, config: ThresholdConfig, start: float) -> None:
         super().__init__()
@@ -36,7 +36,7 @@ class Threshold(nn.Module):
             self.c.clamp_(min=0)
 
     def forward(self, deviation_D: Tensor) -> Tensor:
-        """Membership of each dimension, shape (D): 1 in S and 0 elsewhere, or values in between for ``soft``."""
+        """Return the membership of each dimension, shape (D): 1 in S and 0 elsewhere; in between for ``soft``."""
         hard_D = (deviation_D < self.c).to(deviation_D.dtype)
         match self._config.surrogate:
             case "frozen":
@@ -49,15 +49,15 @@ class Threshold(nn.Module):
 
 
 def deviation(rows_BD: Tensor) -> Tensor:
-    """Population standard deviation of each dimension (3R, Eq. 3, divides by N), shape (D)."""
+    """Return the population standard deviation of each dimension (3R, Eq. 3, divides by N), shape (D)."""
     return rows_BD.std(dim=0, correction=0)
 
 
 def reduce(views_VBD: Tensor, redundant_D: Tensor | None, member_D: Tensor) -> Tensor:
-    """Subtract redundancy from the dimensions in S (3R, Eq. 5).
+    """Return vectors after subtraction of redundancy from the dimensions in S (3R, Eq. 5).
 
     Args:
-        views_VBD: Every vector that enters the loss.
+        views_VBD: All vectors of the loss.
         redundant_D: The redundant vector; None subtracts each vector from itself, which leaves 0 (3R, section 5.3,
             "dynamic mask").
         member_D: Membership in S.

@@ -1,6 +1,6 @@
-"""Methods, imported by the name in the configuration.
+"""Methods, imported by their names in the configuration.
 
-A registry that imports them all would be part of every job's code, and one new method would rerun all others.
+A registry that imports all methods would be part of every job's code: a new method would rerun all others.
 
 The settings of a method are the class in ``settings.methods`` whose ``module`` is its name. Its module here has
 
@@ -22,12 +22,12 @@ from workflow_scripts.settings.methods import MethodConfig
 
 
 def load_method(name: str) -> Any:
-    """Import ``methods/<name>.py``, which has the interface above."""
+    """Return the module ``methods/<name>.py``, which has the interface above."""
     return importlib.import_module(f"{__name__}.{name}")
 
 
 def method_modules(config: MethodConfig) -> list[str]:
-    """Modules that a training imports by name: the method of some settings, its readout, and its base's."""
+    """Return the modules that a training imports by name: those of its method and readout, and of its base's."""
     base = getattr(config, "base", None)
     own = f"settings.methods.{type(config).__name__}"
     return [
@@ -39,7 +39,7 @@ def method_modules(config: MethodConfig) -> list[str]:
 
 
 def readout_modules(config: MethodConfig) -> list[str]:
-    """Modules that loading a model imports by name, if the model was made by these settings."""
+    """Return the modules that loading a model made by these settings imports by name."""
     if base := getattr(config, "base", None):
         return readout_modules(base)
     if (readout := getattr(config, "readout", None)) is None:

@@ -28,14 +28,17 @@ def build(
     *,
     head: bool = True,
 ) -> SentenceEncoder:
-    """The encoder that is trained, evaluated and saved; ``head`` is false for methods with a projector of their own.
+    """Return the encoder to train, evaluate and save; ``head`` is false for methods with their own projector.
 
     Raises:
         ConfigError: if the encoder does not fit the settings, for example because it has no dropout.
     """
     check_fit(config.misfits, backbone)
     if config.dropout is None and not any(dropout_rates(backbone)):
-        raise ConfigError("method.dropout: null; the encoder drops nothing of its own. Give a number.")
+        raise ConfigError(
+            "method.dropout: null, but the encoder has no dropout of its own. Set it to a number, such "
+            "as 0.1."
+        )
     return SentenceEncoder(
         backbone,
         tokenizer,
@@ -47,13 +50,13 @@ def build(
 
 
 class Objective(objective.Objective):
-    """Contrast between views of a step's sentences: the columns that the method reads, or a single one twice.
+    """Contrast between views of a step's sentences: the columns of the method, or a single one twice.
 
     The loss has two halves, ``views`` and ``contrast``, between which another method (``three_r``) can change vectors.
     """
 
     reads_once = True
-    """Whether ``views`` encodes ``inputs`` once and unchanged, so that other sentences can join the same pass."""
+    """Whether ``views`` encodes ``inputs`` once and unchanged, which lets other sentences join the same pass."""
 
     def __init__(self, config: Contrastive, encoder: SentenceEncoder, data: TrainingData) -> None:
         self.module = self.encoder = encoder
@@ -64,36 +67,36 @@ class Objective(objective.Objective):
         self._views = [*texts] * 2 if len(texts) == 1 else texts
 
     def texts(self, config: Any, data: TrainingData) -> Sequence[TokenisedText]:
-        """The texts of each view, all of the same length and in the same order."""
+        """Return the texts of each view, all of the same length and in the same order."""
         return [data.tokenised(column) for column in config.read_columns]
 
     def inputs(self, step: int) -> Any:
-        """The step's sentences in chunks."""
+        """Return the step's sentences in chunks."""
         return self.ready(self.batch(step))
 
     def loss(self, inputs: Any) -> objective.LossOutput:
-        """Contrast the step's views after the head."""
+        """Return the contrastive loss of the step's views after the head."""
         return objective.LossOutput(self.contrast(self.encoder.project(self.views(inputs))))
 
     def batch(self, step: int) -> TokenBatch:
-        """The step's sentences on the host, one view after the other."""
+        """Return the step's sentences on the host, one view after the other."""
         rows = self._sampler.rows_of(step)
         batches = [text.batch(rows) for text in self._views]
         return TokenBatch.joined(batches, self._views[0].pad_id)
 
     def views(self, inputs: Any) -> Tensor:
-        """Every vector of the step before the head, of all processes, (V, B, R); the first view comes first."""
+        """Return the step's vectors before the head, of all processes, (V, B, R), in the order of the views."""
         return self.gather_processes(self.read(inputs))
 
     def read(self, chunks: Sequence[TokenBatch]) -> Tensor:
-        """Vectors before the head, (B, R), of the sentences of all chunks."""
+        """Return vectors before the head, (B, R), of the sentences of all chunks."""
         return in_chunks(self.encoder.read, chunks)
 
     def gather_processes(self, vectors_xR: Tensor) -> Tensor:
-        """Gather the views of all processes: (V * b, R) of this process to (V, B, R)."""
+        """Return the views of all processes: (V * b, R) of this process become (V, B, R)."""
         return torch.stack([gathered(view_BR) for view_BR in vectors_xR.chunk(len(self._views))])
 
     def contrast(self, views_VBD: Tensor) -> Tensor:
-        """Contrast two views after the head, a scalar."""
+        """Return the contrastive loss of two views after the head, a scalar."""
         first_BD, second_BD = views_VBD
         return infonce(first_BD, second_BD, self._temperature)

@@ -49,7 +49,7 @@ from workflow_scripts.training.ranks import gathered
 
 
 def projector(read_width: int, width: int) -> nn.Module:
-    """Linear, BatchNorm, ReLU, Linear, BatchNorm without scale, (B, R) to (B, D); twice as wide in the middle."""
+    """Return Linear, BatchNorm, ReLU, Linear, BatchNorm without scale, (B, R) to (B, D), inside 2 D wide."""
     return nn.Sequential(
         nn.Linear(read_width, 2 * width, bias=False),
         nn.BatchNorm1d(2 * width),
@@ -60,13 +60,13 @@ def projector(read_width: int, width: int) -> nn.Module:
 
 
 class Discriminator(nn.Module):
-    """A copy of the encoder that reads a sentence vector for [CLS], and a classifier of its tokens."""
+    """Copy of the encoder that reads a sentence vector in place of [CLS], with a classifier of its tokens."""
 
     def __init__(self, backbone: PreTrainedModel) -> None:
         super().__init__()
         self.backbone = copy.deepcopy(backbone)
         if (pooler := pooler_of(self.backbone)) is not None:
-            pooler.requires_grad_(False)  # no part of this loss
+            pooler.requires_grad_(False)  # not part of this loss
         self.classifier = nn.Linear(backbone.config.hidden_size, 2)
         nn.init.normal_(self.classifier.weight, std=0.02)
         nn.init.zeros_(self.classifier.bias)
@@ -80,7 +80,7 @@ class Discriminator(nn.Module):
         return torch.cat([self._vectors_BD.unsqueeze(1), embedded_BTD[:, 1:]], dim=1)
 
     def forward(self, batch: TokenBatch, vectors_BD: Tensor) -> Tensor:
-        """Scores of "original" and "replaced" for each position, padding among them, (B, T, 2)."""
+        """Return scores of "original" and "replaced" for each position, including padding, (B, T, 2)."""
         if packs(self.backbone):
             packing = batch.packed().with_padding()
             masks = DropoutMasks(packing) if self.backbone.training else None
@@ -95,7 +95,7 @@ class Discriminator(nn.Module):
 
 
 def build(config: Config, tokenizer: PreTrainedTokenizerBase, backbone: PreTrainedModel) -> SentenceEncoder:
-    """The encoder that is trained, evaluated and saved.
+    """Return the encoder to train, evaluate and save.
 
     Raises:
         ConfigError: as ``contrastive.build``.
@@ -109,7 +109,7 @@ class DiffCSEInputs(NamedTuple):
     batch: TokenBatch
     masked_BT: Tensor
     places_M: Tensor
-    """Positions among all B * T that the generator fills."""
+    """Positions, among all B * T, that the generator fills."""
     counted_BT: Tensor
     """Whether a position counts in the discriminator's loss: up to the longest sentence, padding included."""
 
@@ -138,7 +138,7 @@ class Objective(objective.Objective):
         self._shapes = data.shapes
 
     def inputs(self, step: int) -> DiffCSEInputs:
-        """Both views of the step's sentences, with tokens masked for the generator."""
+        """Return both views of the step's sentences, with tokens masked for the generator."""
         whole = self._text.batch(self._sampler.rows_of(step)).repeated()
         masked_BT, chosen_BT = self.mask(whole.ids_BT, step)
         if self._config.filled == "all":
@@ -151,7 +151,7 @@ class Objective(objective.Objective):
         return DiffCSEInputs(batch, F.pad(masked_BT, behind), places_M, counted_BT)
 
     def loss(self, inputs: DiffCSEInputs) -> objective.LossOutput:
-        """Contrast the two dropout views, and find the tokens that the generator replaced."""
+        """Return the sum of the contrastive loss of two dropout views and the discriminator's loss."""
         batch = inputs.batch
         vectors_BD = self.project(self.encoder.read(batch))
         first_BD, second_BD = vectors_BD.chunk(2)
@@ -164,7 +164,7 @@ class Objective(objective.Objective):
         return objective.LossOutput(contrast + self._config.weight * detection)
 
     def mask(self, ids_BT: Tensor, step: int) -> tuple[Tensor, Tensor]:
-        """Ids that the generator reads, a function of seed and step, and whether each was chosen; both (B, T).
+        """Return the generator's input ids, a function of seed and step, and whether each was chosen; both (B, T).
 
         Special tokens are never chosen.
         """
@@ -175,7 +175,7 @@ class Objective(objective.Objective):
 
     @torch.no_grad()
     def fill(self, inputs: DiffCSEInputs) -> Tensor:
-        """Ids with the generator's likeliest token at each position that it fills, (B, T); [CLS] and padding stay."""
+        """Return ids with the generator's likeliest token at each filled position, (B, T); [CLS] and padding stay."""
         ids_BT = inputs.batch.ids_BT
         scores_MV = self.generator(inputs.batch._replace(ids_BT=inputs.masked_BT), inputs.places_M)
         return ids_BT.flatten().scatter(0, inputs.places_M, scores_MV.argmax(dim=-1)).view_as(ids_BT)

@@ -26,7 +26,7 @@ from workflow_scripts.training.ranks import gathered
 
 
 def build(config: Config, tokenizer: PreTrainedTokenizerBase, backbone: PreTrainedModel) -> SentenceEncoder:
-    """The student."""
+    """Return the student: the encoder to train, evaluate and save."""
     return SentenceEncoder(backbone, tokenizer, config.readout, head=False, head_at_test=False)
 
 
@@ -40,22 +40,22 @@ class Objective(objective.Objective):
         self._text = data.tokenised("anchor")
         self._sampler = data.sampler
         self._ready = data.ready
-        assert data.teacher is not None  # the graph has asked for one
+        assert data.teacher is not None  # an input of the rule
         if data.teacher.vectors.shape[1] != encoder.width:
             raise ConfigError(
-                f"runs: the teacher's vectors have {data.teacher.vectors.shape[1]} entries, "
-                f"the student's {encoder.width}. Take an encoder of the teacher's width."
+                f"runs: the teacher's vectors have {data.teacher.vectors.shape[1]} entries, the "
+                f"student's {encoder.width}. Choose an encoder of width {data.teacher.vectors.shape[1]}."
             )
         self._vectors = data.teacher.vectors
         self._divisor = data.teacher.encoders if config.target == "mean" else 1
 
     def inputs(self, step: int) -> tuple[tuple[TokenBatch, ...], Tensor]:
-        """The step's sentences in chunks, and their vectors by the teacher, (B, D)."""
+        """Return the step's sentences in chunks, and their vectors by the teacher, (B, D)."""
         rows = self._sampler.rows_of(step)
         return self._ready(self._text.batch(rows)), torch.from_numpy(self._vectors[rows])
 
     def loss(self, inputs: tuple[tuple[TokenBatch, ...], Tensor]) -> objective.LossOutput:
-        """Squared distance of the student's vectors to the teacher's, mean over entries."""
+        """Return the squared distance of the student's vectors to the teacher's, mean over entries."""
         chunks, target_BD = inputs
         student_BD = gathered(in_chunks(lambda chunk: self.module(*chunk), chunks))
         return objective.LossOutput(F.mse_loss(student_BD, gathered(target_BD / self._divisor)))

@@ -18,6 +18,6 @@ from workflow_scripts.settings.methods import Ensemble as Config
 
 
 def build(config: Config, encoders: Sequence[TextEncoder]) -> EnsembleEncoder:
-    """Add up the encoders of finished runs, each with its tokeniser."""
+    """Return the sum of the encoders of finished runs, each with its tokeniser."""
     weights = config.weights if config.weights is not None else (1.0,) * len(encoders)
     return EnsembleEncoder(encoders, weights)

@@ -40,7 +40,7 @@ from workflow_scripts.training.data import read_columns
 
 
 def load(config: Config, folder: Path) -> TextEncoder:
-    """Load the encoder of a folder, which is evaluated and saved.
+    """Return the encoder of a folder, to evaluate and save.
 
     Raises:
         ConfigError: if the encoder does not fit the readout.
@@ -55,7 +55,7 @@ def load(config: Config, folder: Path) -> TextEncoder:
 
 
 def build(config: Config, tokenizer: PreTrainedTokenizerBase, backbone: PreTrainedModel) -> SentenceEncoder:
-    """The encoder that is evaluated and saved, with a readout that pools.
+    """Return the encoder to evaluate and save, with a readout that pools.
 
     Raises:
         ConfigError: if the readout needs a pooler and the encoder has none.
@@ -67,7 +67,7 @@ def build(config: Config, tokenizer: PreTrainedTokenizerBase, backbone: PreTrain
 
 
 _NO_VARIANCE = 1e-10
-"""A direction whose variance is below this fraction of the largest has none: float32 noise squared."""
+"""Fraction of the largest variance below which a direction counts as without variance: float32 noise squared."""
 
 
 def whitening(vectors_ND: Vectors) -> tuple[Floats, Floats]:
@@ -84,11 +84,11 @@ def whitened(encoder: SentenceEncoder, texts: Sequence[str], config: Whitening) 
     """Return the encoder followed by the linear map that whitens its vectors of some texts.
 
     Raises:
-        DataError: if there are fewer texts than entries of a vector: the covariance would be that of the sample only.
+        DataError: if texts are fewer than entries of a vector, for which a covariance has no full rank.
     """
     if len(texts) <= encoder.width:
         problem = f"{len(texts)} distinct sentences for vectors of {encoder.width} entries"
-        raise DataError(f"method.whitening: {problem}. Take a larger text, or raise max_sentences.")
+        raise DataError(f"method.whitening: {problem}. Use a larger text, or increase max_sentences.")
     w_DD, mean_D = whitening(encoder.encode(texts, config.max_tokens))
     followed = SentenceEncoder(
         encoder.backbone,
@@ -107,7 +107,7 @@ def whitened(encoder: SentenceEncoder, texts: Sequence[str], config: Whitening) 
 
 
 def other_pooling(config: Config, folder: Path) -> Iterator[str]:
-    """Yield a label if the readout pools other tokens than the published model does."""
+    """Yield a label if the readout's pooling differs from that of the published model."""
     from sentence_transformers.sentence_transformer.modules import Pooling  # slow to import
 
     for module in [] if config.readout.kind == "as_published" else published_modules(folder)[1:]:

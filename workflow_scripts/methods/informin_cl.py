@@ -27,7 +27,7 @@ class Objective(contrastive.Objective):
         self._weight = config.reconstruction_weight
 
     def contrast(self, views_2BD: Tensor) -> Tensor:
-        """Contrast two views of some sentences and pull them together, a scalar."""
+        """Return the contrastive loss of two views plus their distance, a scalar."""
         first_BD, second_BD = F.normalize(views_2BD, dim=-1)
         distance = 2 * F.mse_loss(first_BD, second_BD)
         return super().contrast(views_2BD) + self._weight * distance

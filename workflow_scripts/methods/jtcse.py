@@ -74,10 +74,10 @@ UNTRAINED_POOLER = "JTCSE's modulus starts from a pooler that nobody trained"
 
 
 def build(config: Config, tokenizer: PreTrainedTokenizerBase, *backbones: PreTrainedModel) -> EnsembleEncoder:
-    """The two sub-encoders that are trained, evaluated and saved.
+    """Return the two sub-encoders to train, evaluate and save.
 
     Raises:
-        ConfigError: if they cannot be joined, or do not fit the settings.
+        ConfigError: if the encoders cannot be joined, or do not fit the settings.
     """
     check_fit(config.misfits, *backbones)
     labels = _give_poolers(backbones) if config.reads_pooler else []
@@ -91,10 +91,10 @@ def build(config: Config, tokenizer: PreTrainedTokenizerBase, *backbones: PreTra
 
 
 def _give_poolers(sub_encoders: Sequence[Any]) -> list[str]:
-    """Draw missing poolers; returns a label if any pooler is untrained, that is, if its bias is zero.
+    """Draw missing poolers, and return a label if a pooler is untrained, which means a bias of zero.
 
-    Transformers draws a pooler for a checkpoint without one (RoBERTa's), and the official code uses it like any other.
-    Here the draw is the same for every seed.
+    Transformers draws a pooler for a checkpoint without one (RoBERTa's), and the official code uses it as a trained
+    one. Here the draw is the same for every seed.
     """
     for number, sub_encoder in enumerate(sub_encoders, start=1):
         if sub_encoder.pooler is None:
@@ -108,14 +108,14 @@ def _give_poolers(sub_encoders: Sequence[Any]) -> list[str]:
 
 
 class TwinStates(NamedTuple):
-    """Last hidden states of both sub-encoders, (B, T, D) or (B, 1, D), and of their cross streams, if there are any."""
+    """Last hidden states of both sub-encoders, (B, T, D) or (B, 1, D), and of their cross streams, if they have any."""
 
     primitive: Sequence[Tensor]
     cross: Sequence[Tensor] | None
 
 
 def cross_layers(depth: int, every: int) -> list[int]:
-    """Numbers, from 1, of the layers with cross-attention (Eq. 7), the last among them if k divides the depth."""
+    """Return the numbers, from 1, of the layers with cross-attention (Eq. 7), with the last if k divides the depth."""
     return list(range(every, depth + 1, every))
 
 
@@ -127,7 +127,7 @@ def run_twin(
     *,
     first: bool = False,
 ) -> TwinStates:
-    """Run both sub-encoders over a batch.
+    """Return the last states of both sub-encoders over a batch.
 
     Args:
         sub_encoders: Two encoders.
@@ -177,8 +177,8 @@ def run_twin(
             ]
         else:
             continue
+        # The values under the layer's own attention weights, then the rest of the layer on the stream's state.
         cross = [
-            # The values under the layer's own attention weights, then the rest of the layer on the stream's state.
             stream.finished(number, stream.weighed(own, its.weights_BHQT), state, first=narrow)
             for stream, own, its, state in zip(crossing, values, seen, cross, strict=True)
         ]
@@ -216,12 +216,12 @@ class Objective(objective.Objective):
         self._ready = data.ready
 
     def inputs(self, step: int) -> tuple[tuple[TokenBatch, ...], Tensor]:
-        """Both views of the step's sentences in chunks, and whether R is 1."""
+        """Return both views of the step's sentences in chunks, and whether R is 1."""
         batch = self._text.batch(self._sampler.rows_of(step)).repeated()
         return self._ready(batch), torch.tensor(self.goes_forward(step))
 
     def loss(self, inputs: tuple[tuple[TokenBatch, ...], Tensor]) -> objective.LossOutput:
-        """Contrast within and across sub-encoders, and constrain the moduli.
+        """Return the sum of the contrastive losses within and across sub-encoders and of the constraint on moduli.
 
         Metrics are the terms, nan for terms that are switched off, and the direction.
         """
@@ -235,13 +235,13 @@ class Objective(objective.Objective):
         return objective.LossOutput(loss, left_out | measured | {"forward": forward})
 
     def goes_forward(self, step: int) -> bool:
-        """Whether R is 1, a function of seed and step."""
+        """Return whether R is 1, a function of seed and step."""
         if self._config.direction == "forward":
             return True
         return bool(np.random.default_rng([self._sampler.seed, step, 5]).integers(2))
 
     def _read(self, batch: TokenBatch) -> Tensor:
-        """[CLS] of both sub-encoders, then of both cross streams and both poolers if the loss needs them.
+        """Return [CLS] of both sub-encoders, then of both cross streams and both poolers if the loss needs them.
 
         Shape (R, 2 to 6, D).
         """
@@ -254,13 +254,13 @@ class Objective(objective.Objective):
         return torch.stack(vectors, dim=1)
 
     def _views(self, vectors_RxD: Tensor) -> Views:
-        """Separate the vectors of one sub-encoder, (R, D) each."""
+        """Return the vectors of one sub-encoder, (R, D) each, by their part in the loss."""
         last_RD, *others = vectors_RxD.unbind(dim=1)
         modulus_RD = others.pop() if self._config.reads_pooler else last_RD
         return Views(last_RD, others[0] if others else None, modulus_RD)
 
     def terms(self, first: Views, second: Views, forward: Tensor) -> dict[str, Tensor]:
-        """The terms of Eq. 15 in the settings' ``terms``, each with weight 1."""
+        """Return the terms of Eq. 15 in the settings' ``terms``, each with weight 1."""
         temperature = self._config.temperature
         terms: dict[str, Tensor] = {}
         if "nce" in self._config.terms:
@@ -276,7 +276,7 @@ class Objective(objective.Objective):
         return terms
 
     def _constraint(self, one: Views, other: Views) -> Tensor:
-        """First views of one sub-encoder against second views of the other (Eq. 13)."""
+        """Return the modulus constraint of first views of one sub-encoder and second views of the other (Eq. 13)."""
         return modulus_constraint(
             one.last_RD.chunk(2)[0],
             other.last_RD.chunk(2)[1],
@@ -287,5 +287,5 @@ class Objective(objective.Objective):
 
 
 def _gathered(rows_Rx: Tensor) -> Tensor:
-    """Rows of all processes: all first views, then all second views."""
+    """Return the rows of all processes: all first views, then all second views."""
     return torch.cat([gathered(view_Bx) for view_Bx in rows_Rx.chunk(2)])

@@ -30,7 +30,7 @@ from workflow_scripts.settings.methods import LLM2Vec as Config
 
 
 def build(config: Config, tokenizer: PreTrainedTokenizerBase, backbone: PreTrainedModel) -> SentenceEncoder:
-    """The decoder as an encoder, of which only the adapters are trained.
+    """Return the decoder as an encoder; only its adapters are trained.
 
     Raises:
         ConfigError: as ``contrastive.build``.

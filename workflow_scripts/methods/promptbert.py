@@ -5,7 +5,8 @@ subtracted from each view: the vector of the template without the sentence, with
 test one template is used, without head and without subtraction.
 
 S2Sent calls this PromptCSE and averages all tokens where PromptBERT reads [MASK] (its section 4.1); with the readout
-``s2sent``, ``pooling: avg`` or ``mask`` select either. The bias is then the selector's vector of the template alone.
+``s2sent``, ``pooling: avg`` or ``mask`` select either. The bias is then the selector's vector of the template without a
+sentence.
 
 Where the text is ambiguous, the default follows the code, with one exception:
 
@@ -46,7 +47,7 @@ from workflow_scripts.training.data import TrainingData
 
 
 def build(config: Config, tokenizer: PreTrainedTokenizerBase, backbone: PreTrainedModel) -> SentenceEncoder:
-    """The encoder that is trained, evaluated and saved, with the template for the test.
+    """Return the encoder to train, evaluate and save, with the template for the test.
 
     Raises:
         ConfigError: as ``contrastive.build``.
@@ -67,33 +68,32 @@ class Objective(contrastive.Objective):
         self._fewest = data.shapes.width
 
     def texts(self, config: Config, data: TrainingData) -> Sequence[TokenisedText]:
-        """The sentences in each template."""
+        """Return the sentences in each template."""
         if config.truncate == "sentence":
             data = data._replace(max_tokens=data.max_tokens + data.tokenizer.num_special_tokens_to_add())
         return [data.tokenised("anchor", template) for template in config.templates]
 
     @property
     def scored(self) -> TokenEncoder | None:
-        """The encoder with the first training template minus its bias, if checkpoints are chosen by it."""
+        """Return the encoder with the first training template minus its bias, if this selects checkpoints."""
         if self._config.select_checkpoint_with == "test":
             return None
         return Denoised(self.encoder, self._config.templates[0], self._biases[0])
 
     def inputs(self, step: int) -> Any:
-        """The step's sentences in chunks, and the bare templates of each view."""
+        """Return the step's sentences in chunks, and the bare templates of each view."""
         batch = self.batch(step)
         halves = zip(self._biases, batch.mask_BT.chunk(2), strict=True)
         rooms_VB = torch.stack([bias.room(mask_BT.sum(dim=1)) for bias, mask_BT in halves])
         lengths_L, which_VB = distinct(rooms_VB, self._fewest)
         bare = [bias.at(lengths_L, which_B) for bias, which_B in zip(self._biases, which_VB, strict=True)]
-        if (
-            self.encoder.readout_settings.is_independent
-        ):  # one pass: templates are too small to keep a GPU busy
+        # One pass if possible: templates are too small to keep a GPU busy.
+        if self.encoder.readout_settings.is_independent:
             bare = [BareTemplates.paired(*bare)]
         return self.ready(batch), tuple(bare)
 
     def views(self, inputs: Any) -> Tensor:
-        """Both views before the head, minus their templates' biases, of all processes, shape (2, B, R)."""
+        """Return both views before the head, minus their templates' biases, of all processes, shape (2, B, R)."""
         chunks, bare = inputs
         vectors_BR = self.read(chunks)
         biases = [bias_of(self.encoder, one) for one in bare]
@@ -101,7 +101,7 @@ class Objective(contrastive.Objective):
 
 
 class BareTemplates(NamedTuple):
-    """Templates without sentences, for several lengths of sentences, which decide the positions of their words."""
+    """Templates without sentences, for several lengths of sentences, which determine the positions of their words."""
 
     batch: TokenBatch
     positions_LW: Tensor
@@ -110,9 +110,9 @@ class BareTemplates(NamedTuple):
 
     @classmethod
     def paired(cls, first: "BareTemplates", second: "BareTemplates") -> "BareTemplates":
-        """The rows of two templates for the same lengths, in turn; sentences of the first come first.
+        """Return the rows of two templates for the same lengths, in turn; sentences of the first come first.
 
-        So the number of a row, by which dropout draws, does not depend on how many lengths there are.
+        So the number of a row, by which dropout draws, does not depend on the number of lengths.
         """
         batch = TokenBatch.joined([first.batch, second.batch])
         width = batch.ids_BT.shape[1]
@@ -126,13 +126,13 @@ class BareTemplates(NamedTuple):
 
 
 def distinct(rooms_x: Tensor, multiple: int) -> tuple[Tensor, Tensor]:
-    """The lengths that occur, (L), and which of them each is; their number is rounded up by repeating the longest."""
+    """Return the distinct lengths, (L), rounded up in number by repeating the longest, and the index of each length."""
     lengths_L, which_x = torch.unique(rooms_x, return_inverse=True)
     return torch.cat([lengths_L, lengths_L[-1:].expand(-len(lengths_L) % multiple)]), which_x
 
 
 class Bias:
-    """A template without a sentence, with its words at the positions that they have around one."""
+    """Template without a sentence, with its words at the same positions as around one."""
 
     def __init__(
         self, encoder: SentenceEncoder, sides: tuple[Sequence[int], Sequence[int]], config: Config
@@ -142,11 +142,11 @@ class Bias:
         self._first = -position_offset(encoder.backbone) if config.bias_positions == "zero" else 0
 
     def room(self, tokens_B: Tensor) -> Tensor:
-        """The numbers of tokens of the sentences in some filled templates."""
+        """Return the numbers of tokens of the sentences in some filled templates."""
         return tokens_B - self.fewest
 
     def at(self, lengths_L: Tensor, which_B: Tensor) -> BareTemplates:
-        """The bare template for sentences of some lengths, on the host."""
+        """Return the bare template for sentences of some lengths, on the host."""
         words = torch.tensor([*self._before, *self._after])
         ids_LW = words.repeat(len(lengths_L), 1)
         positions_LW = torch.arange(len(words)).repeat(len(lengths_L), 1) + self._first
@@ -154,18 +154,18 @@ class Bias:
         return BareTemplates(TokenBatch(ids_LW, torch.ones_like(ids_LW)).ready(), positions_LW, which_B)
 
     def up_to(self, longest: int) -> BareTemplates:
-        """The bare template for every number of tokens up to ``longest``."""
+        """Return the bare template for every number of tokens up to ``longest``."""
         rooms_L = torch.arange(longest + 1 - self.fewest)
         return self.at(rooms_L, rooms_L)
 
 
 def bias_of(encoder: SentenceEncoder, bare: BareTemplates) -> Tensor:
-    """The bias for each sentence, shape (B, R)."""
+    """Return the bias for each sentence, shape (B, R)."""
     return encoder.read(bare.batch, bare.positions_LW)[bare.which_B]
 
 
 class Denoised(TokenEncoder):
-    """An encoder with a template and without the template's bias; it is scored, never saved."""
+    """Encoder with a template and without the template's bias, which is scored, but never saved."""
 
     def __init__(self, encoder: SentenceEncoder, template: Template, bias: Bias) -> None:
         super().__init__()
@@ -176,8 +176,8 @@ class Denoised(TokenEncoder):
         self._bias = bias
 
     def forward(self, ids_BT: Tensor, mask_BT: Tensor, packing: Packing | None = None) -> Tensor:
-        """Embed the tokens of a batch; returns (B, D), not normalised."""
-        # For all lengths: finding those of the batch would wait for the device.
+        """Return embeddings of the tokens of a batch, (B, D), not normalised."""
+        # For all lengths: to find those of the batch, the host would wait for the device.
         bare = onto(self._bias.up_to(mask_BT.shape[1]), mask_BT.device)
         bare = bare._replace(which_B=self._bias.room(mask_BT.sum(dim=1)))
         vectors_BR = self.encoder.read(TokenBatch(ids_BT, mask_BT, packing))

@@ -1,8 +1,8 @@
-"""A finished run with another readout, without training it again.
+"""A finished run with another readout, without further training.
 
 JTCSE, Table XI: the same twin with its [CLS] states, means of its tokens, and means of its first and last layers. A
-head that was trained with the old readout is left out. Only the readout ``cls`` uses it, or else the encoder's own
-pooler.
+head that was trained with the old readout is left out. Only the readout ``cls`` uses it or, without one, the encoder's
+own pooler.
 """
 
 from collections.abc import Sequence
@@ -12,6 +12,6 @@ from workflow_scripts.settings.methods import Repooled as Config
 
 
 def build(config: Config, encoders: Sequence[TextEncoder]) -> TextEncoder:
-    """The run's encoder with the readout of ``config``, or an ensemble whose sub-encoders all have this readout."""
+    """Return the run's encoder with the readout of ``config``, or an ensemble whose sub-encoders have this readout."""
     (run,) = encoders
     return run.with_readout(config.readout, keep_prompt=config.keep_prompt)

@@ -45,17 +45,17 @@ class Objective(contrastive.Objective):
         self._readouts = [config.readout.model_copy(update={"layers": (layer,)}) for layer in layers]
 
     def views(self, inputs: Any) -> Tensor:
-        """Both views of the embedding, then both views of each intermediate layer: (2 + 2M, B, D)."""
+        """Return both views of the embedding, then both views of each intermediate layer: (2 + 2M, B, D)."""
         layers_BLD = in_chunks(self._read_layers, inputs)
         return torch.cat([self.gather_processes(layer_BD) for layer_BD in layers_BLD.unbind(dim=1)])
 
     def _read_layers(self, batch: TokenBatch) -> Tensor:
-        """The embedding, then the intermediate layers, (B, 1 + M, D)."""
+        """Return the embedding, then the intermediate layers, (B, 1 + M, D)."""
         states = hidden_states(self.encoder.backbone, batch, "all")
         return torch.stack([pool(states, batch.mask_BT, readout) for readout in self._readouts], dim=1)
 
     def contrast(self, views_VBD: Tensor) -> Tensor:
-        """Mean of SimCSE's loss, and of the loss that also has all intermediate vectors as candidates, a scalar."""
+        """Return the mean of SimCSE's loss and of the loss with all intermediate vectors as further candidates."""
         first_BD, second_BD = views_VBD[:2]
         layers_CD = views_VBD[2:].flatten(0, 1)
         plain_BB = cos_sim(first_BD, second_BD) / self._temperature

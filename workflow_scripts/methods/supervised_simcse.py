@@ -1,8 +1,8 @@
 """Supervised SimCSE: a premise's entailed sentence is its positive, its contradiction is its hard negative.
 
 Gao et al. 2021, https://arxiv.org/abs/2104.08821, section 4. All sentences of a step go through the encoder in one
-call. Without hard negatives it is the supervised loss with in-batch negatives alone (LayerAttPooler, Eq. 6);
-with the readout ``layer_attention`` the two are LayerAttPooler's Equations 8 and 6.
+call. Without hard negatives it is the supervised loss with only in-batch negatives (LayerAttPooler, Eq. 6); with the
+readout ``layer_attention`` the two are LayerAttPooler's Equations 8 and 6.
 
 Without hard negatives, pairs need not be of NLI. EDFSE and the sub-encoders of TNCSE and JTCSE (their first stage)
 have the loss and head of unsupervised SimCSE, with a round-trip translation as the second view. For a corpus of the
@@ -29,7 +29,7 @@ class Objective(contrastive.Objective):
         self._weight = config.hard_negative_weight
 
     def contrast(self, views_VBD: Tensor) -> Tensor:
-        """Contrast anchors with positives and, where there are any, hard negatives, a scalar."""
+        """Return the contrastive loss of anchors, positives and, if the corpus has any, hard negatives, a scalar."""
         if len(views_VBD) == 2:
             return super().contrast(views_VBD)
         anchors_BD, positives_BD, negatives_BD = views_VBD

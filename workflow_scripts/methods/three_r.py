@@ -6,7 +6,7 @@ with one set S and one redundant vector a step. At test nothing is reduced, and 
 method's. No code is public; each question that the text leaves open is a setting, with reasons for its default here:
 
 * ``k`` exemplars a step, drawn without repetition as a function of seed and step; the redundant vector is
-  the mean of their embeddings, in training mode, through the head if there is one, with gradient
+  the mean of their embeddings, in training mode, through the head if the method has one, with gradient
   ("input to the encoder"). Their dropout has keys of its own, so the base method draws the same random numbers as
   without 3R.
 * ``identify``: deviations of the first view (``batch``, Eq. 3), of both (``both_views``), of the embeddings
@@ -30,9 +30,9 @@ method's. No code is public; each question that the text leaves open is a settin
   ``lr_budget`` is the sum of one schedule for any number of steps. A rate of 1e-4 would move c by at most .098 at
   RoBERTa's batches of 512, and by .05 in LLM2Vec's 1,000 steps, so c would stay near its start.
 
-``metrics.parquet`` of a run holds c and the number of dimensions in S at every step. A run is labelled if S was empty
-or full for a tenth of its steps, in which it is the base method or "overall subtraction", and if c was still moving in
-one direction when the training ended.
+``metrics.parquet`` of a run has c and the number of dimensions in S at every step. A run is labelled if S was empty or
+full for a tenth of its steps, in which it is the base method or "overall subtraction", and if c was still moving in one
+direction when the training ended.
 
 Expected: SimCSE on BERT-base 75.21 without and 77.52 with it (the paper, five runs); c ends at 0.273.
 """
@@ -59,7 +59,7 @@ from workflow_scripts.training import objective
 from workflow_scripts.training.data import TrainingData
 
 FEW = 0.1
-"""A run is labelled if S is empty, or full, in at least this share of its steps."""
+"""Minimum share of steps with an empty, or full, S for which a run gets a label."""
 LAST = 0.2
 """Share of the steps, at the end, in which c must reverse its direction to count as settled."""
 EMPTY = "3R: for a tenth of the steps or more no dimension was redundant, so that nothing was subtracted"
@@ -68,7 +68,7 @@ ON_ITS_WAY = "3R: its threshold c had not settled when the training ended"
 
 
 def build(config: Config, tokenizer: PreTrainedTokenizerBase, backbone: PreTrainedModel) -> SentenceEncoder:
-    """The encoder of the base method."""
+    """Return the encoder of the base method."""
     encoder: SentenceEncoder = load_method(config.base.module).build(config.base, tokenizer, backbone)
     return encoder
 
@@ -76,7 +76,7 @@ def build(config: Config, tokenizer: PreTrainedTokenizerBase, backbone: PreTrain
 def path_findings(
     threshold_S: NDArray[np.float64], reduced_S: NDArray[np.float64], width: int
 ) -> Sequence[str]:
-    """Labels of a run, from the path of c over S steps.
+    """Return the labels of a run, from the path of c over S steps.
 
     ASSUME: c has settled if over the last fifth of the steps its net change is at most half of the sum of its
     changes' sizes, that is, if it reversed its direction.
@@ -103,11 +103,11 @@ class ThreeRInputs(NamedTuple):
     exemplars: tuple[TokenBatch, ...]
     """Chunks of the exemplars, if they have a pass of their own."""
     words: tuple[TokenBatch, ...]
-    """Chunks of the words, if they are read."""
+    """Chunks of the words, if the method reads them."""
     own_keys: Keys
     """Keys of the dropout of exemplars and words in passes of their own."""
     together: int | None
-    """The number of sentences that the exemplars follow, if both are read in one pass."""
+    """Number of sentences before the exemplars, if both are read in one pass."""
 
 
 class Objective(objective.Objective):
@@ -136,12 +136,12 @@ class Objective(objective.Objective):
             self._words = data.ready(words.batch(np.arange(len(words))))
         if config.identify == "words_at_start":
             encoder.train()
-            with torch.no_grad():  # before the first step, and the same when a training is resumed
+            with torch.no_grad():  # before the first step, and also when a training is resumed
                 words_RD = self._embedded(*onto((self._words, self._own_keys(0)), encoder.device))
             self._deviation_at_start = deviation(words_RD)
 
     def inputs(self, step: int) -> ThreeRInputs:
-        """The step's sentences and exemplars, in one batch if encoder and method can read them in one pass."""
+        """Return the step's sentences and exemplars, in one batch if encoder and method can read them in one pass."""
         keys = self._own_keys(step)
         if self._exemplars is None:
             return ThreeRInputs(self.under.inputs(step), (), self._words, keys, None)
@@ -153,7 +153,7 @@ class Objective(objective.Objective):
         return ThreeRInputs(both, (), self._words, keys, len(own.ids_BT))
 
     def loss(self, inputs: ThreeRInputs) -> objective.LossOutput:
-        """Reduce the step's vectors, then compare them; metrics are threshold c and the number of dimensions in S."""
+        """Return the base method's loss of the reduced vectors; metrics are c and the number of dimensions in S."""
         self.threshold.clamp()
         views_VBR, exemplars_KD = self._read(inputs)
         views_VBD = self._placed(views_VBR)
@@ -173,7 +173,7 @@ class Objective(objective.Objective):
         return keys_of(self._seed, step, 4, passes=1, sites=SITES * depth)
 
     def _read(self, inputs: ThreeRInputs) -> tuple[Tensor, Tensor | None]:
-        """The step's vectors, and those of its exemplars, if it has any."""
+        """Return the step's vectors, and those of its exemplars; None without exemplars."""
         if inputs.together is None:
             views_VBR = self.under.views(inputs.own)
             if not inputs.exemplars:
@@ -184,11 +184,11 @@ class Objective(objective.Objective):
 
     @property
     def scored(self) -> TokenEncoder | None:
-        """The encoder that the base method scores."""
+        """Return the encoder that the base method scores."""
         return self.under.scored
 
     def findings(self, metrics: objective.Metrics) -> Sequence[str]:
-        """Labels if S was empty or full for long, or if c had not settled (``path_findings``)."""
+        """Return labels if S was empty or full for long, or if c had not settled (``path_findings``)."""
         if self._config.identify == "all":
             return []
         return path_findings(metrics["threshold"], metrics["reduced_dimensions"], self._encoder.width)
@@ -227,22 +227,22 @@ class Objective(objective.Objective):
         return redundant_D.detach() if self._config.detach else redundant_D
 
     def exemplars_of(self, step: int) -> np.ndarray[Any, Any]:
-        """Rows of the pool for a step, sorted, so that a step with the whole pool is always the same."""
+        """Return rows of the pool for a step, sorted, which makes steps with the complete pool equal."""
         assert self._exemplars is not None
         draw = np.random.default_rng([self._seed, step, 2])
         return np.sort(draw.choice(len(self._exemplars), self._config.k, replace=False))
 
     def _embedded(self, chunks: tuple[TokenBatch, ...], keys: Keys) -> Tensor:
-        """Vectors made like those of the batch, with dropout by keys of their own."""
+        """Return vectors computed like those of the batch, with dropout by the given keys."""
         with dropout_keys(keys):
             return self._placed(self.under.read(chunks))
 
     def _placed(self, vectors_xR: Tensor) -> Tensor:
-        """Vectors at the point where they are reduced: after the head, or before it."""
+        """Return vectors at the point of reduction: after the head, or before it."""
         return self._encoder.project(vectors_xR) if self._config.position == "after_head" else vectors_xR
 
     def _word_rows(self, words: TokenBatch) -> Tensor:
-        """Mean row of the embedding matrix over each word's pieces, without special tokens."""
+        """Return the mean row of the embedding matrix over each word's pieces, without special tokens."""
         ids_BT, mask_BT, _ = words
         pieces_BT = mask_BT.cumsum(dim=1)
         inside_BT = (pieces_BT > 1) & (pieces_BT < mask_BT.sum(dim=1, keepdim=True)) & mask_BT.bool()

@@ -1,4 +1,4 @@
-"""The check of an encoder that arrives: its copy, and what runs save of it, gives the published ids and vectors."""
+"""Check that a fetched encoder's copy, and models saved from it, give the published token ids and vectors."""
 
 import json
 from pathlib import Path
@@ -35,10 +35,10 @@ from workflow_scripts.settings.readouts import AsPublished
 
 
 def check_encoder(origin: Path, copy: Path, scratch: Path) -> list[str]:
-    """Check a copied encoder, as published and without the modules behind it, and what is saved of both.
+    """Check a copied encoder, as published and without its further modules, and models saved from both; return labels.
 
-    If only the published modules give the published vectors, the reason is written into the copy, and stops methods
-    that read the encoder without them (``load_backbone``).
+    If only the published modules give the published vectors, the reason is written into the copy. It stops methods that
+    read the encoder without these modules (``load_backbone``).
 
     Args:
         origin: The published folder.
@@ -49,7 +49,7 @@ def check_encoder(origin: Path, copy: Path, scratch: Path) -> list[str]:
         Labels.
 
     Raises:
-        DataError: if no method can read the encoder, or some vector is not the published one.
+        DataError: if no method can read the encoder, or a vector is not the published one.
     """
     labels = check_tokens(origin, copy)
     if is_large(copy):
@@ -85,7 +85,7 @@ def _check_as_published(origin: Path, copy: Path, saved: Path | None) -> None:
             saved.mkdir(parents=True)
             encoder.save(saved)
     del encoder
-    # Only now, since what the copy has suffices: sentence-transformers would else read pickles of the folder.
+    # Only after the copy has proved complete: otherwise sentence-transformers would read pickles of the folder.
     with errors_as(origin, copy, "sentence-transformers cannot read it"):
         arguments = {"dtype": "float32", "use_safetensors": True}
         model: Any = SentenceTransformer(str(origin), model_kwargs=arguments, **options)
@@ -98,15 +98,15 @@ def _check_as_published(origin: Path, copy: Path, saved: Path | None) -> None:
 
 
 def check_tokens(origin: Path, copy: Path) -> list[str]:
-    """Check that the copied tokeniser gives the published token ids.
+    """Check that the copied tokeniser gives the published token ids; return labels.
 
     Returns:
         A label if Transformers gives a sentence other token ids than tokenizer.json. Transformers 5 builds tokenisers
-        of the classes that it knows from their vocabulary, and ignores the file's rules of normalisation and splitting;
-        so does sentence-transformers.
+        of known classes from their vocabulary, and ignores the file's rules of normalisation and splitting; so does
+        sentence-transformers.
 
     Raises:
-        DataError: naming the first sentence with other ids, or whatever else the tokeniser returns.
+        DataError: with the first sentence with other ids, or with any other result of the tokeniser.
     """
     from tokenizers import Tokenizer  # slow to import
 
@@ -123,7 +123,7 @@ def check_tokens(origin: Path, copy: Path) -> list[str]:
             for call in calls:
                 if dict(theirs(sentence, **call)) != dict(ours(sentence, **call)):
                     problem = f"its copy gives other token ids, as for {sentence[:40]!r}"
-                    raise DataError(f"{origin}: {problem}. Give the encoder a tokenizer.json.")
+                    raise DataError(f"{origin}: {problem}. Add its tokenizer.json to the folder.")
     file = encoder_folder(copy) / TOKENISER
     if not file.is_file():
         return []
@@ -133,5 +133,5 @@ def check_tokens(origin: Path, copy: Path) -> list[str]:
     differing = (text for text in SENTENCES[::-1] if expected.encode(text).ids != ours(text)["input_ids"])
     if (text := next(differing, None)) is None:
         return []
-    found = f"Transformers gives other token ids than the encoder's {TOKENISER} says, as for"
+    found = f"Transformers gives other token ids than the encoder's {TOKENISER}, as for"
     return [f"{found} '{' '.join(text.split())[:40]}'"]

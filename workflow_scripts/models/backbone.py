@@ -30,17 +30,17 @@ from workflow_scripts.models.tokens import TokenBatch
 from workflow_scripts.settings.readouts import Size, StartingPoint
 
 _COUNTERS = re.compile(r"(.*\.)?(position_ids|token_type_ids|inv_freq)")
-"""Names of tensors that old releases of Transformers saved and new ones compute."""
+"""Tensors that old releases of Transformers saved and new ones compute."""
 
 # Progress bars of loading weights would hide those of the work.
 transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
 
 def check_fit(misfits: Callable[[StartingPoint], Iterable[Finding]], *backbones: PreTrainedModel) -> None:
-    """Check that encoders fit settings.
+    """Raise ConfigError unless encoders fit settings.
 
     Args:
-        misfits: Messages about settings that the sizes of encoders do not fit.
+        misfits: Function that returns messages about settings that do not fit an encoder's sizes.
         backbones: The encoders.
 
     Raises:
@@ -65,14 +65,14 @@ def hidden_states(
     positions_BT: Tensor | None = None,
     masks: DropoutMasks | None = None,
 ) -> tuple[Tensor, ...]:
-    """Hidden states: the embedding output and each layer, (B, T, D), or the part that ``reads`` selects.
+    """Return hidden states: the embedding output and each layer, (B, T, D), or the part that ``reads`` selects.
 
     Args:
         backbone: Any encoder; families of ``models.packed`` are computed on packed tokens.
         batch: The sentences.
         reads: The states to return; states of padding are arbitrary unless it is ``padded``.
         positions_BT: Positions other than 0, 1, 2, ...
-        masks: Random numbers of the pass; with None there is no dropout, unless the encoder is in training mode.
+        masks: Random numbers of the pass; None for no dropout, except that of an encoder in training mode.
 
     Raises:
         ConfigError: if a sentence has more tokens than the encoder has positions.
@@ -100,9 +100,9 @@ def hidden_states(
 
 
 def attention_mask(backbone: PreTrainedModel, batch: TokenBatch) -> Tensor:
-    """The mask of a batch, in a form that Transformers reads without waiting for the GPU.
+    """Return the mask of a batch, in a form that Transformers reads without waiting for the GPU.
 
-    For a mask (B, T) on a GPU, Transformers waits to learn whether there is padding; a mask with four axes it uses
+    For a mask (B, T) on a GPU, Transformers waits to learn whether the batch has padding; it uses a mask with four axes
     directly. That is possible for encoders that do not compute positions from the mask, and attend to all tokens or to
     all earlier ones.
     """
@@ -127,25 +127,23 @@ def load_backbone(
     dtype: str = "float32",
     **overrides: object,
 ) -> PreTrainedModel:
-    """Load the encoder of a model folder in evaluation mode; without a pooler if the folder has none.
+    """Return the encoder of a model folder in evaluation mode; without a pooler if the folder has none.
 
     Args:
-        folder: A folder as ``save_pretrained`` writes it, weights in safetensors.
-        dropout: Dropout of hidden states and attention in training; None keeps the model's own.
-        dtype: Precision of the weights; auto keeps the file's, which is half precision for many encoders of the Hub.
+        folder: A folder written by ``save_pretrained``, with weights in safetensors.
+        dropout: Dropout of hidden states and attention in training; None for the model's own.
+        dtype: Precision of the weights; auto for the file's, which is half precision for many encoders of the Hub.
         overrides: Entries of the model's configuration to replace.
 
     Raises:
-        ConfigError: if the folder has settings that only sentence-transformers applies, or some modules do not take
-            their dropout from the configuration.
-        DataError: if the folder has no usable model, lacks weights, or has some that the encoder has no place for.
+        ConfigError: if the folder has settings that only sentence-transformers applies, or modules do not read their
+            dropout from the configuration.
+        DataError: if the folder has no usable model, lacks weights, or has weights that the encoder does not have.
     """
     if setting := next(applied_as_published(folder), None):
-        raise ConfigError(
-            f"encoders: {setting}, applied by readout as_published alone. Take the method frozen."
-        )
+        raise ConfigError(f"encoders: {setting}, applied by readout as_published only. Use method frozen.")
     if reason := read_json(folder / ONLY_AS_PUBLISHED).get("reason"):
-        raise ConfigError(f"encoders: {reason} Only the method frozen gives its published vectors; take it.")
+        raise ConfigError(f"encoders: {reason} Use method frozen, which gives the published vectors.")
     backbone_folder = encoder_folder(folder)
     try:
         if dropout is not None:
@@ -170,18 +168,18 @@ def load_backbone(
     if dropout is not None and dropout_rates(model) | {0.0} != {0.0, dropout}:
         rates = ", ".join(f"{rate:g}" for rate in sorted(dropout_rates(model))) or "nothing"
         raise ConfigError(
-            f"method.dropout: {dropout:g}; modules of {model.config.model_type} drop {rates} whatever their settings "
-            "say. Set it to null, or take another encoder."
+            f"method.dropout: {dropout:g}; modules of {model.config.model_type} drop {rates} whatever is "
+            "configured. Set it to null, or choose another encoder."
         )
     model.eval()
     return model  # type: ignore[no-any-return]
 
 
 def check_whole(folder: Path, encoder: PreTrainedModel, loading: Mapping[str, Iterable[str]]) -> None:
-    """Check that each weight of an encoder is in its folder, and each of the folder's has its place in the encoder.
+    """Raise DataError unless the weights of an encoder are those in its folder.
 
-    Transformers draws missing weights at random and ignores surplus ones. The pooler may be missing. Heads, which are
-    behind the encoder, may be surplus: their names begin with no module of the encoder.
+    Transformers draws missing weights at random and ignores surplus ones. The pooler may be missing. Heads after the
+    encoder may be surplus: their names do not begin with a module of the encoder.
 
     Args:
         folder: The folder, for the message.
@@ -189,11 +187,11 @@ def check_whole(folder: Path, encoder: PreTrainedModel, loading: Mapping[str, It
         loading: Transformers' report on loading it.
 
     Raises:
-        DataError: naming the first such weight.
+        DataError: with the first missing or surplus weight.
     """
     if missing := sorted(name for name in loading["missing_keys"] if not name.startswith("pooler.")):
         raise DataError(
-            f"{folder}: {len(missing)} weights are missing, {missing[0]} first. Get the model again."
+            f"{folder}: {len(missing)} weights are missing, {missing[0]} first. Download the model again."
         )
     prefix, modules = f"{encoder.base_model_prefix}.", {name for name, _ in encoder.named_children()}
     inside = (
@@ -204,7 +202,7 @@ def check_whole(folder: Path, encoder: PreTrainedModel, loading: Mapping[str, It
     if surplus := sorted(inside):
         kind = type(encoder).__name__
         problem = f"{kind} of Transformers has no place for {len(surplus)} of its weights, {surplus[0]} first"
-        raise DataError(f"{folder}: {problem}. Get the model again, or choose another encoder.")
+        raise DataError(f"{folder}: {problem}. Download the model again, or choose another encoder.")
 
 
 def attend_both_ways(model: nn.Module) -> None:
@@ -215,7 +213,7 @@ def attend_both_ways(model: nn.Module) -> None:
 
 
 def dropout_rates(backbone: nn.Module) -> set[float]:
-    """Probabilities of dropout of hidden states and attention in training, 0 among them if modules drop nothing."""
+    """Return the dropout probabilities of hidden states and attention in training, including 0 if modules have none."""
     modules = [*backbone.modules()]
     layers = {module.p for module in modules if isinstance(module, nn.Dropout)}
     return layers | {
@@ -227,18 +225,18 @@ def dropout_rates(backbone: nn.Module) -> set[float]:
 
 
 def pooler_of(backbone: PreTrainedModel) -> nn.Module | None:
-    """The pooler of an encoder; None if it has none."""
+    """Return the pooler of an encoder; None without one."""
     return dict(backbone.named_children()).get("pooler")
 
 
 def max_position_embeddings(backbone: PreTrainedModel) -> int | None:
-    """Number of tokens for which the encoder has position embeddings; None for rotary ones, which have no limit."""
+    """Return the number of position embeddings of an encoder; None for rotary positions, which have no limit."""
     positions = _position_embeddings(backbone)
     return None if positions is None else len(positions.weight) - position_offset(backbone)
 
 
 def longest_sentence(backbone: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:
-    """Maximum number of tokens of a sentence: as many as the encoder has positions and the tokeniser allows."""
+    """Return the maximum number of tokens of a sentence, which encoder and tokeniser both allow."""
     positions = max_position_embeddings(backbone)
     if positions is None:  # not every configuration has a maximum, and XLNet's is -1
         positions = entry_of(backbone.config, "max_position_embeddings")
@@ -247,13 +245,13 @@ def longest_sentence(backbone: PreTrainedModel, tokenizer: PreTrainedTokenizerBa
 
 
 def position_offset(backbone: PreTrainedModel) -> int:
-    """The position id of a first token: 0, or in RoBERTa one more than the id of padding."""
+    """Return the position id of a first token: 0, or in RoBERTa one more than the id of padding."""
     positions = _position_embeddings(backbone)
     return 0 if positions is None or positions.padding_idx is None else positions.padding_idx + 1
 
 
 def _position_embeddings(backbone: PreTrainedModel) -> Any:
-    """The embeddings of positions, an ``nn.Embedding``; None for encoders without, as with rotary positions."""
+    """Return the position embeddings, an ``nn.Embedding``; None for encoders without, as with rotary positions."""
     try:
         return backbone.get_submodule("embeddings.position_embeddings")
     except AttributeError:
@@ -261,42 +259,47 @@ def _position_embeddings(backbone: PreTrainedModel) -> Any:
 
 
 def check_length(backbone: PreTrainedModel, ids_BT: Tensor) -> None:
-    """Check that sentences have no more tokens than the encoder has positions.
+    """Raise ConfigError if sentences have more tokens than the encoder has positions.
 
     Raises:
-        ConfigError: naming both numbers.
+        ConfigError: with both numbers.
     """
     limit = max_position_embeddings(backbone)
     if limit is not None and ids_BT.shape[1] > limit:
         raise ConfigError(
-            f"max_tokens: a sentence of {ids_BT.shape[1]} tokens; the encoder takes {limit}. Lower max_tokens."
+            f"max_tokens: a sentence of {ids_BT.shape[1]} tokens; the encoder accepts at most {limit}. "
+            f"Set max_tokens to {limit} or less."
         )
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
-    """Load the fast tokeniser of a model folder, with the longest input for which the encoder was published.
+    """Return the fast tokeniser of a model folder, with the maximum length for which the encoder was published.
 
     Raises:
-        DataError: if there is none, or it has no padding token.
+        DataError: if the folder has none, or it has no padding token.
     """
     files = encoder_folder(folder)
     if not any((files / name).exists() for name in TOKENISER_FILES):  # else Transformers makes an empty one
-        raise DataError(f"{folder}: no tokeniser; none of {', '.join(TOKENISER_FILES)}. Get the model again.")
+        raise DataError(
+            f"{folder}: no tokeniser; none of {', '.join(TOKENISER_FILES)}. Download the model again."
+        )
     try:
         tokenizer = AutoTokenizer.from_pretrained(files, local_files_only=True, use_fast=True)
     except Exception as error:  # raised by any of the libraries that read its files
         raise unreadable(folder, "tokeniser", error) from error
     if tokenizer.pad_token_id is None:
-        raise DataError(f"{folder}: the tokeniser has no padding token. Name one in tokenizer_config.json.")
+        raise DataError(
+            f"{folder}: the tokeniser has no padding token. Set pad_token in tokenizer_config.json."
+        )
     tokenizer.model_max_length = longest_input(folder) or tokenizer.model_max_length
     return tokenizer
 
 
 def shared_tokenizer(folders: Sequence[Path]) -> PreTrainedTokenizerBase:
-    """The common tokeniser of several model folders.
+    """Return the common tokeniser of several model folders.
 
     Raises:
-        ConfigError: if they have different vocabularies.
+        ConfigError: if their vocabularies differ.
     """
     tokenizers = list(map(load_tokenizer, folders))
     if not have_one_vocabulary(tokenizers):
@@ -307,6 +310,6 @@ def shared_tokenizer(folders: Sequence[Path]) -> PreTrainedTokenizerBase:
 
 
 def have_one_vocabulary(tokenizers: Sequence[PreTrainedTokenizerBase]) -> bool:
-    """Whether all tokenisers have the same vocabulary."""
+    """Return whether all tokenisers have the same vocabulary."""
     first = tokenizers[0]
     return all(other is first or other.get_vocab() == first.get_vocab() for other in tokenizers[1:])

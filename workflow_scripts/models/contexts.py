@@ -1,9 +1,10 @@
-"""What holds for a block of code around forward passes: the only state of this process that models read.
+"""State of the block of code around a forward pass: the only state of this process that models read.
 
 A forward pass is not called by its user: Transformers' layers, hooks, ``torch.compile``, a captured CUDA graph and
-PyTorch's checkpointing call the layers in between, and pass on no argument of ours. So the keys of dropout, and how
-layers are computed, are those of the innermost block around the pass. They are plain lists, and not context variables:
-on a GPU, PyTorch computes chunks again in a thread of its own, which would see none. No two threads run passes at once.
+PyTorch's checkpointing call the layers in between, and pass on no argument of ours. So the keys of dropout, and the way
+to compute layers, are those of the innermost block around the pass. They are plain lists, and not context variables: on
+a GPU, PyTorch recomputes chunks in another thread, where context variables are not set. No two threads run passes at
+once.
 
 ``models.dropout`` and ``models.packed`` have the context managers; nothing else writes here.
 """
@@ -33,10 +34,10 @@ class Draws:
 
 
 DRAWS: list[Draws] = []
-"""Of the blocks of ``dropout.dropout_keys``."""
+"""An entry for each block of ``dropout.dropout_keys``."""
 UNPACKED: list[bool] = []
 """An entry for each block of ``packed.unpacked``."""
 COMPILING: list[bool] = []
 """An entry for each block of ``packed.compiled``."""
 COMPILER_FAILURES: list[str] = []
-"""Reasons for which nothing is compiled any more in this process."""
+"""Reasons why compilation has stopped in this process."""

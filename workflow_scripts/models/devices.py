@@ -1,4 +1,4 @@
-"""The device on which a job encodes, and the precision of its products; weights stay in float32."""
+"""Device on which a job encodes, and precision of its products; weights stay in float32."""
 
 import os
 import sys
@@ -17,11 +17,11 @@ The default is 1,024, but batches seldom have the same number of tokens: 160 ste
 """
 
 RESERVED = ("CUDA_VISIBLE_DEVICES", "SLURM_JOB_GPUS")
-"""Environment variables that name the GPUs which a person, or a scheduler, has given to a job."""
+"""Environment variables with the GPUs that a person or a scheduler has reserved for a job."""
 
 
 def granted_device(gpus: int) -> torch.device:
-    """The GPU if the job requested one and the machine has one, else the CPU.
+    """Return the GPU if the job requested one and the machine has one, else the CPU.
 
     On a GPU, algorithms are deterministic, and float32 products have all their digits.
 
@@ -39,19 +39,19 @@ def granted_device(gpus: int) -> torch.device:
 
 
 def finds_gpu(work: str) -> bool:
-    """Whether PyTorch can use a GPU for a job that requested one; if not, print that it runs on the CPU.
+    """Return whether PyTorch can use a GPU for a job that requested one; if not, print that it runs on the CPU.
 
     Args:
-        work: What the job does, for the line.
+        work: Verb for the job's work, to print.
 
     Raises:
-        ConfigError: if a GPU is reserved for the job, which would be held idle by work on the CPU.
+        ConfigError: if a GPU is reserved for the job: it would stay idle during work on the CPU.
     """
     if torch.cuda.is_available():
         return True
-    # The first one that is set decides, so that an empty CUDA_VISIBLE_DEVICES is enough in a job of SLURM.
+    # The first variable that is set decides: an empty CUDA_VISIBLE_DEVICES is enough in a job of SLURM.
     name = next((name for name in RESERVED if name in os.environ), RESERVED[0])
-    # CUDA takes the first name that is no GPU's as the end of the list. SLURM writes NoDevFiles for none.
+    # For CUDA, the list ends at the first name that is not a GPU's. SLURM writes NoDevFiles for none.
     if (first := os.environ.get(name, "").split(",")[0]) not in ("", "-1", "NoDevFiles"):
         raise ConfigError(
             f"{name}: GPU {first} is reserved for this job, but PyTorch {torch.__version__} cannot use it. Compare "
@@ -66,17 +66,17 @@ def make_deterministic() -> None:
     """Switch deterministic algorithms on; call it before the first product on a GPU."""
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # required by deterministic algorithms
     torch.use_deterministic_algorithms(True)
-    # It would only help to find reads of uninitialised memory, and takes a fiftieth of a step.
+    # Filling would only help to find reads of uninitialised memory, and takes a fiftieth of a step.
     torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
 
 
 def kind_of(device: torch.device) -> str:
-    """The type of a device, with the model of a GPU: on another model, sums are rounded otherwise."""
+    """Return the type of a device, with the model of a GPU: sums are rounded differently on another model."""
     return f"cuda {torch.cuda.get_device_name(device)}" if device.type == "cuda" else device.type
 
 
 def first_line(error: BaseException) -> str:
-    """Type and first line of the first of several errors, each of which occurred while the one before was handled."""
+    """Return type and first line of the first error in a chain, each raised while the previous one was handled."""
     while error.__cause__ or error.__context__:
         error = error.__cause__ or error.__context__  # type: ignore[assignment]
     lines = str(error).strip().splitlines()
@@ -84,10 +84,10 @@ def first_line(error: BaseException) -> str:
 
 
 def mixed_precision(precision: Precision, device: torch.device) -> AbstractContextManager[object]:
-    """A block in which products on ``device`` have this precision.
+    """Return a context in which products on ``device`` have this precision.
 
     bfloat16 takes half the time on processors that support it, and much longer on others, such as GPUs before Ampere,
-    which emulate it. On CPUs, ``auto`` keeps float32, so that they all give the same numbers.
+    which emulate it. On CPUs, ``auto`` keeps float32, so all CPUs give the same numbers.
     """
     on_gpu = precision == "auto" and device.type == "cuda"
     automatic = on_gpu and torch.cuda.is_bf16_supported(including_emulation=False)

@@ -41,7 +41,7 @@ _FACTORS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1))
 
 
 def keys_of(*numbers: int, passes: int = 8, sites: int = 64) -> Keys:
-    """Keys as a function of non-negative ``numbers``, such as seed and step."""
+    """Return keys as a function of non-negative ``numbers``, such as seed and step."""
     pass_keys = [_hashed(*numbers, number) for number in range(passes)]
     site_keys = [[_signed(_hashed(key, site)) for site in range(sites)] for key in pass_keys]
     return Keys(torch.tensor([_signed(key) for key in pass_keys]), torch.tensor(site_keys))
@@ -64,14 +64,14 @@ def dropout_keys(keys: Keys, rank: int = 0, ranks: int = 1) -> Iterator[None]:
 
 
 def _current() -> Draws:
-    """The keys of the innermost block; without one, new random keys, so that passes differ as in PyTorch's layers."""
+    """Return the keys of the innermost block; without one, new random keys, as passes differ in PyTorch's layers."""
     if DRAWS:
         return DRAWS[-1]
     return Draws(keys_of(int(torch.randint(1 << 62, ())), passes=1, sites=256))
 
 
 def with_one_draw(read: Callable[[T], Tensor]) -> Callable[[T], Tensor]:
-    """Make all calls of ``read`` draw the same random numbers, even after the block of ``dropout_keys`` has ended.
+    """Return ``read`` with the same random numbers in all calls, even after the block of ``dropout_keys`` has ended.
 
     All calls together count as one pass.
     """
@@ -90,7 +90,7 @@ def with_one_draw(read: Callable[[T], Tensor]) -> Callable[[T], Tensor]:
 
 
 class DropoutMasks:
-    """The random numbers of one pass over a batch; making one begins a pass."""
+    """Random numbers of one pass over a batch; creating an instance begins a pass."""
 
     def __init__(self, packing: Packing) -> None:
         draws = _current()
@@ -103,16 +103,16 @@ class DropoutMasks:
         self._calls = 0
 
     def sites(self, first: int, count: int) -> Tensor:
-        """Keys of some consecutive sites, (count)."""
+        """Return the keys of some consecutive sites, (count)."""
         return self._sites_K[first : first + count]
 
     def next_call(self) -> Tensor:
-        """The key of the next random function that ``patched_dropout`` replaces."""
+        """Return the key of the next random function that ``patched_dropout`` replaces."""
         self._calls += 1
         return splitmix(self._key.new_full((), self._calls), self._key)
 
     def hidden(self, key: Tensor, p: float, width: int, *, first: bool = False) -> Tensor:
-        """Factors of hidden states, 0 or 1 / (1 - p), for all tokens, (N, D), or the first of each sentence, (B, D)."""
+        """Return factors, 0 or 1 / (1 - p), of the states of all tokens, (N, D), or each sentence's first, (B, D)."""
         packing = self._packing
         token_N = self._sentences(packing.token_rows) * LONGEST + packing.token_columns
         if first:
@@ -120,17 +120,17 @@ class DropoutMasks:
         return _drawn(token_N * _words(width), key, width, partial(_factors, p))
 
     def attention(self, key: Tensor, p: float, heads: int, *, first: bool = False) -> Tensor:
-        """Factors of attention weights for all queries, or the first of each sentence, (B, H, T or 1, T)."""
+        """Return factors of attention weights for all queries, or the first of each sentence, (B, H, T or 1, T)."""
         width = self._packing.width
         shape = (len(self._packing.first_B), heads, 1 if first else width, width)
         return self.shaped(key, shape, partial(_factors, p))
 
     def shaped(self, key: Tensor, shape: Sequence[int], values: Callable[[Tensor], Tensor]) -> Tensor:
-        """Values for every element of a tensor, each by its sentence and its position in the sentence.
+        """Return values for all elements of a tensor, by each element's sentence and position in the sentence.
 
         Args:
             key: Key of the tensor.
-            shape: Shape of the tensor: sentences first, and tokens, if they have an axis, last but one.
+            shape: Shape of the tensor: sentences first; tokens, if they have an axis, last but one.
             values: Function from 32 random bits, int32, to values.
         """
         rows, *others, width = shape
@@ -138,40 +138,40 @@ class DropoutMasks:
         number = self._sentences(row_R) if rows == len(self._packing.first_B) else row_R
         for size, stride in zip(others, [*others[:-1], LONGEST][: len(others)], strict=True):
             number = number[..., None] * stride + torch.arange(size, device=key.device)
-        # With more axes, the last one may be of tokens, too: attention weights.
+        # With more axes, the last one may also be of tokens: attention weights.
         return _drawn(number * (LONGEST // 2 if len(others) > 1 else _words(width)), key, width, values)
 
     def _sentences(self, row_x: Tensor) -> Tensor:
-        """Numbers of sentences: first those of the batch of all processes, then those that all processes share."""
+        """Return numbers of sentences: first those of the batch of all processes, then those that all share."""
         rank, ranks = self._ranks
         own, row_x = self._packing.own, row_x + self._packing.start
-        # Also for one process, in which it changes no number: without it, the compilers of PyTorch 2.11 and 2.13 would
-        # compute numbers from indices of 32 bits, and those of long batches would overflow (pytorch#175966).
+        # Also for one process, although it changes no number there: without it, the compilers of PyTorch 2.11 and 2.13
+        # would compute numbers from indices of 32 bits, which overflow for long batches (pytorch#175966).
         return torch.where(row_x < own, row_x * ranks + rank, row_x - own + _SHARED)
 
 
 def _words(values: int) -> int:
-    """Number of 64-bit words for this number of 32-bit values."""
+    """Return the number of 64-bit words for this number of 32-bit values."""
     return (values + 1) // 2
 
 
 def _factors(p: float, bits_x: Tensor) -> Tensor:
-    """Random bits as factors of dropout: 0 with probability ``p``, else 1 / (1 - p)."""
+    """Return random bits as factors of dropout: 0 with probability ``p``, else 1 / (1 - p)."""
     # The comparison writes numbers: writing truth values first takes four times as long on a CPU.
     factors_x = torch.empty(bits_x.shape, device=bits_x.device)
     return torch.ge(bits_x, round(p * (1 << 32)) - (1 << 31), out=factors_x).mul_(1 / (1 - p))
 
 
 def _uniform(low: float, high: float, bits_x: Tensor) -> Tensor:
-    """Random bits as uniform numbers in [low, high), of 24 bits."""
+    """Return random bits as uniform numbers in [low, high), of 24 bits."""
     return low + (high - low) / (1 << 24) * ((bits_x >> 8) & 0xFFFFFF)
 
 
 def _drawn(start_x: Tensor, key: Tensor, size: int, values: Callable[[Tensor], Tensor]) -> Tensor:
-    """``size`` values for each of ``start_x``, (..., size), two from each word, with words numbered from ``start_x``.
+    """Return ``size`` values for each of ``start_x``, (..., size), two from each word, numbered from ``start_x``.
 
-    On a CPU, some rows are computed at a time. Otherwise all operations are element-wise, so that a compiler fuses them
-    with the multiplication. For the backward pass it stores a mask as truth values.
+    On a CPU, some rows are computed at a time. Otherwise all operations are element-wise, which lets a compiler fuse
+    them with the multiplication. For the backward pass it stores a mask as truth values.
     """
     if start_x.is_cuda or torch.compiler.is_compiling():
         column_S = torch.arange(size, device=start_x.device)
@@ -187,7 +187,7 @@ def _drawn(start_x: Tensor, key: Tensor, size: int, values: Callable[[Tensor], T
 
 
 def splitmix(counter: Tensor, key: Tensor) -> Tensor:
-    """64 bits for each number n, as int64: SplitMix64's output after n steps from the state ``key``."""
+    """Return 64 bits for each number n, as int64: SplitMix64's output after n steps from the state ``key``."""
     state = (counter * _signed(_GAMMA)).add_(key)
     for shift, factor in _FACTORS:
         state.bitwise_xor_((state >> shift).bitwise_and_((1 << (64 - shift)) - 1))  # a logical shift
@@ -197,12 +197,12 @@ def splitmix(counter: Tensor, key: Tensor) -> Tensor:
 
 
 def _signed(word: int) -> int:
-    """The 64-bit integer with the bits of ``word``."""
+    """Return the signed 64-bit integer with the bits of ``word``."""
     return (word + _WORD // 2) % _WORD - _WORD // 2
 
 
 def _hashed(*numbers: int) -> int:
-    """64 bits for a list of numbers; the list's length is hashed too, because seeds are padded with zeros."""
+    """Return 64 bits for a list of numbers; its length is also hashed, because seeds are padded with zeros."""
     return int(np.random.SeedSequence((len(numbers), *numbers)).generate_state(1, np.uint64)[0])
 
 
@@ -210,12 +210,12 @@ def _hashed(*numbers: int) -> int:
 
 
 def patched_dropout(masks: DropoutMasks | None) -> AbstractContextManager[object]:
-    """A block in which random functions of PyTorch draw by the keys of ``masks``, if there are any."""
+    """Return a context in which random functions of PyTorch draw by the keys of ``masks``; no change for None."""
     return nullcontext() if masks is None else _Answering(masks)
 
 
 class _Answering(TorchFunctionMode):
-    """Replaces the functions of ``_ANSWERS``; the first axis of their tensors is a batch's sentences."""
+    """Replacement of the functions of ``_ANSWERS``; the first axis of their tensors is a batch's sentences."""
 
     def __init__(self, masks: DropoutMasks) -> None:
         super().__init__()
@@ -226,8 +226,8 @@ class _Answering(TorchFunctionMode):
     ) -> Any:
         if function in _REFUSED:
             raise ConfigError(
-                f"encoders: in training the encoder draws by {function.__name__}, which has no keyed replacement. "
-                "Name another encoder."
+                f"encoders: in training the encoder draws by {function.__name__}, which has no keyed "
+                "replacement. Choose an encoder without it."
             )
         answer = _ANSWERS.get(function)
         return answer(self._masks, *args, **kwargs or {}) if answer else function(*args, **kwargs or {})
@@ -236,7 +236,7 @@ class _Answering(TorchFunctionMode):
 def _dropout(
     masks: DropoutMasks, input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
-    """``F.dropout`` with a factor for each element by its sentence and position."""
+    """Return ``F.dropout`` with a factor for each element by its sentence and position."""
     if not (training and p):
         return input
     factors = masks.shaped(masks.next_call(), input.shape, partial(_factors, p))
@@ -251,7 +251,7 @@ def _rrelu(
     training: bool = False,
     inplace: bool = False,
 ) -> Tensor:
-    """``F.rrelu`` with a random slope for each negative element (Xu et al. 2015, section 2.4)."""
+    """Return ``F.rrelu`` with a random slope for each negative element (Xu et al. 2015, section 2.4)."""
     if not training:
         return F.rrelu(input, lower, upper)
     slopes = masks.shaped(masks.next_call(), input.shape, partial(_uniform, lower, upper))
@@ -269,7 +269,7 @@ def _attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """``F.scaled_dot_product_attention``, with keyed dropout of the weights."""
+    """Return ``F.scaled_dot_product_attention`` with keyed dropout of the weights."""
     if not dropout_p:
         return F.scaled_dot_product_attention(
             query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa

@@ -1,4 +1,4 @@
-"""A single sentence encoder: any backbone of Transformers, a readout, and an optional MLP head.
+"""Single sentence encoder: any backbone of Transformers, a readout, and an optional MLP head.
 
 Shape suffixes: B sentences, T tokens, R width of the readout's vector, D width of the backbone.
 """
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 class Head(nn.Module):
-    """Linear and tanh on the sentence vector, started from scratch (SimCSE, cl_init); or a linear map by itself."""
+    """Linear and tanh on the sentence vector, started from scratch (SimCSE, cl_init); or only a linear map."""
 
     def __init__(self, read_width: int, width: int, *, tanh: bool = True) -> None:
         super().__init__()
@@ -92,11 +92,11 @@ class SentenceEncoder(TextEncoder):
 
     @property
     def backbones(self) -> list[PreTrainedModel]:
-        """The encoder's only backbone."""
+        """Return the encoder's only backbone."""
         return [self.backbone]
 
     def with_readout(self, readout: ReadoutConfig, *, keep_prompt: bool = True) -> "SentenceEncoder":
-        """Return an encoder of the same backbone with another readout, without a head other than its pooler."""
+        """Return an encoder of the same backbone with another readout; of heads, only the pooler stays."""
         head = readout.kind == "pooling" and readout.has_head
         template = self.template if keep_prompt else None
         other = SentenceEncoder(
@@ -107,7 +107,7 @@ class SentenceEncoder(TextEncoder):
         return other
 
     def own_pooler(self) -> nn.Linear:
-        """Return the pooler's linear map: that of the trained head, or else the backbone's own.
+        """Return the pooler's linear map: that of the trained head or, without one, the backbone's own.
 
         BERT's pooler and SimCSE's head have the same form, and official checkpoints store the head as the pooler.
 
@@ -117,17 +117,17 @@ class SentenceEncoder(TextEncoder):
         trained = self.head is not None and isinstance(self.head.activation, nn.Tanh)
         pooler = self.head if trained else pooler_of(self.backbone)
         if pooler is None:
-            raise ConfigError("readout.pooler: cls: the encoder has no pooler. Take cls_before_pooler.")
+            raise ConfigError("readout.pooler: cls: the encoder has no pooler. Use cls_before_pooler.")
         dense = pooler.get_submodule("dense")
         assert isinstance(dense, nn.Linear)
         return dense
 
     def forward(self, ids_BT: Tensor, mask_BT: Tensor, packing: Packing | None = None) -> Tensor:
-        """Embed the tokens of a batch (``models.tokens.TokenBatch``); returns (B, D), not normalised."""
+        """Return embeddings of the tokens of a batch (``models.tokens.TokenBatch``), (B, D), not normalised."""
         return self.project(self.read(TokenBatch(ids_BT, mask_BT, packing)))
 
     def read(self, batch: TokenBatch, positions_BT: Tensor | None = None) -> Tensor:
-        """Sentence vectors before the head, shape (B, R); ``positions_BT`` are positions other than 0, 1, 2, ..."""
+        """Return sentence vectors before the head, shape (B, R); ``positions_BT`` replace positions 0, 1, 2, ..."""
         masks = DropoutMasks(batch.packed()) if self.training else None
         states = hidden_states(self.backbone, batch, self.readout.reads, positions_BT, masks)
         with patched_dropout(masks):
@@ -135,13 +135,13 @@ class SentenceEncoder(TextEncoder):
         return vectors_BR.to(torch.promote_types(vectors_BR.dtype, torch.float32))
 
     def project(self, vectors_xR: Tensor) -> Tensor:
-        """Apply the head if it is used in this mode; vectors may have any leading shape."""
+        """Return vectors, of any leading shape, after the head if it is used in this mode."""
         if self.head is not None and (self.training or self.head_at_test):
             return self.head(vectors_xR)  # type: ignore[no-any-return]
         return vectors_xR
 
     def encode(self, sentences: Sequence[str], max_tokens: int) -> NDArray[np.float32]:
-        """Embed sentences, (N, D) (``TextEncoder.encode``)."""
+        """Return embeddings of sentences, (N, D) (``TextEncoder.encode``)."""
         return encode_sentences(self, sentences, max_tokens)
 
     def save(self, folder: Path) -> None:
@@ -149,7 +149,7 @@ class SentenceEncoder(TextEncoder):
         write_with_sentence_transformers(folder, self.sentence_transformer(folder))
 
     def sentence_transformer(self, folder: Path) -> "SentenceTransformer":
-        """Write the files of this pipeline's loader; return the model that writes the others."""
+        """Write the files of this pipeline's loader, and return the model that writes the others."""
         from sentence_transformers import SentenceTransformer
         from sentence_transformers.base.modules import Dense
 
@@ -175,7 +175,7 @@ class SentenceEncoder(TextEncoder):
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Load a folder that ``save`` wrote."""
+        """Return the encoder in a folder that ``save`` wrote."""
         settings = read_settings(folder)
         encoder = cls(
             load_backbone(folder),

@@ -25,13 +25,13 @@ TOKENS_PER_BATCH = 1024
 TOKENS_PER_BATCH_ON_GPU = 65_536
 """Budget on a GPU, assumed to be enough for the host to keep up; states of BERT-base then take a gigabyte."""
 SENTENCES_AT_ONCE = 50_000
-"""Sentences that are tokenised for a GPU while it encodes those before: tokenising a million takes 79 s of a core."""
+"""Number of sentences tokenised while a GPU encodes earlier ones: tokenising a million takes 79 s of a core."""
 COMPILED_FROM = 200_000
-"""Number of sentences from which compiling is assumed to pay on a GPU: it takes up to a minute (H200)."""
+"""Minimum number of sentences for which compiling is assumed to pay on a GPU: it takes up to a minute (H200)."""
 
 
 def encode_sentences(encoder: TokenEncoder, sentences: Sequence[str], max_tokens: int) -> NDArray[np.float32]:
-    """Embed sentences by an encoder whose parts all read the tokens of its tokeniser (``TextEncoder.encode``)."""
+    """Return embeddings by an encoder whose parts all read the tokens of its tokeniser (``TextEncoder.encode``)."""
     at_once = len(sentences) if encoder.device.type == "cpu" else SENTENCES_AT_ONCE
     tokenised = partial(tokenise_in, encoder.template, encoder.tokenizer, max_tokens=max_tokens)
     starts = range(0, len(sentences), max(1, at_once))
@@ -40,12 +40,12 @@ def encode_sentences(encoder: TokenEncoder, sentences: Sequence[str], max_tokens
 
 
 def encode_tokens(encoder: TokenEncoder, text: TokenisedText) -> NDArray[np.float32]:
-    """Embed tokenised sentences; the same vectors as from ``encode_sentences``."""
+    """Return embeddings of tokenised sentences, equal to those of ``encode_sentences``."""
     return _encode(encoder, [text], len(text))
 
 
 def prefetched(make: Callable[[S], T], parts: Sequence[S]) -> Generator[T, None, None]:
-    """What is made of each part, in order; a thread makes the next one meanwhile."""
+    """Yield ``make(part)`` for each part, in order; a thread prepares the next result meanwhile."""
     if len(parts) < 2:
         yield from map(make, parts)
         return
@@ -58,7 +58,7 @@ def prefetched(make: Callable[[S], T], parts: Sequence[S]) -> Generator[T, None,
 
 
 def _encode(encoder: TokenEncoder, texts: Iterable[TokenisedText], count: int) -> NDArray[np.float32]:
-    """Embed the sentences of ``texts``, ``count`` in all; batches are made of the sentences of one text."""
+    """Return embeddings of the ``count`` sentences of ``texts``; a batch has sentences of only one text."""
     vectors = np.empty((count, encoder.width), dtype=np.float32)
     was_training = encoder.training
     encoder.eval()
@@ -86,10 +86,10 @@ def _encode(encoder: TokenEncoder, texts: Iterable[TokenisedText], count: int) -
 
 
 def on_the_host(launched: Iterable[tuple[T, Tensor]]) -> Iterator[tuple[T, NDArray[Any]]]:
-    """Results of batches as arrays, in order; a GPU's are copied while it computes the next batch.
+    """Yield results of batches as arrays, in order; a GPU's are copied while it computes the next batch.
 
-    A copy is launched right behind its batch. A GPU does one thing after another, so a copy that was launched after the
-    next batch would wait for it, and the GPU for the host to make the one after that.
+    A copy is launched directly after its batch. A GPU works in the order of launches: a copy launched after the next
+    batch would wait for that batch, and the GPU would then wait until the host has made another one.
     """
     last: tuple[T, Tensor, torch.cuda.Event] | None = None
     for batch, result in launched:
@@ -112,9 +112,9 @@ def _finished(copied: tuple[T, Tensor, torch.cuda.Event]) -> tuple[T, NDArray[An
 
 
 def check_not_collapsed(encoder: TokenEncoder) -> None:
-    """Check that a readout does not give all sentences the same vector, by words from the whole vocabulary.
+    """Raise ConfigError if a readout gives all sentences the same vector, by words from the whole vocabulary.
 
-    They all follow the same word, so that the first token of a causal decoder, which sees none of them, is found out.
+    They all follow the same word, to detect a readout of a causal decoder's first token, which does not depend on them.
 
     Raises:
         ConfigError: if the vectors are equal.
@@ -126,11 +126,14 @@ def check_not_collapsed(encoder: TokenEncoder) -> None:
     starts = np.arange(len(rows) + 1) * len(rows[0])
     vectors = encode_tokens(encoder, TokenisedText(np.array(rows, np.int32).ravel(), starts, 0))
     if np.ptp(vectors, axis=0).max() <= 1e-6 * np.abs(vectors).max():
-        raise ConfigError("readout: sentences of different words have one vector. Take another pooling.")
+        raise ConfigError(
+            "readout: sentences of different words have one vector. Choose a pooling that reads all "
+            "tokens, such as avg."
+        )
 
 
 def batches_by_length(lengths: NDArray[np.int64], budget: int) -> Iterator[NDArray[np.int64]]:
-    """Split rows into batches, longest first, of at most ``budget`` tokens including padding."""
+    """Yield batches of rows, longest first, of at most ``budget`` tokens including padding."""
     order = np.argsort(-lengths, kind="stable")
     start = 0
     while start < len(order):

@@ -1,6 +1,6 @@
-"""Ensembles, whose vectors are sums over encoders: twins, larger ensembles, fusions with a published encoder.
+"""Ensembles, which sum the vectors of encoders: twins, larger ensembles, fusions with a published encoder.
 
-``models.loading`` imports this module by name, and only for a folder of several encoders.
+``models.loading`` imports this module by name, only for a folder of several encoders.
 """
 
 import json
@@ -35,15 +35,15 @@ if TYPE_CHECKING:
 class EnsembleEncoder(TextEncoder):
     """Weighted sum of the vectors of its sub-encoders, each an encoder or an ensemble.
 
-    If all have one vocabulary, they read the tokens of the first's tokeniser; otherwise each reads its own.
+    If all have the same vocabulary, they read the tokens of the first one's tokeniser; otherwise each reads its own.
 
     Args:
         sub_encoders: Encoders of the same width and template.
         weights: Weights of the sub-encoders, in their order.
-        bypassed_layernorms: Number of last layers of every sub-encoder whose LayerNorms are left out.
+        bypassed_layernorms: Number of last layers of each sub-encoder whose LayerNorms are left out.
 
     Raises:
-        ConfigError: if widths or templates differ, or one is an encoder as published.
+        ConfigError: if widths or templates differ, or a sub-encoder is an encoder as published.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class EnsembleEncoder(TextEncoder):
         super().__init__()
         if not all(sub_encoder.can_be_summed for sub_encoder in sub_encoders):
             raise ConfigError(
-                "encoders: an encoder as published cannot be added up. Take a run of frozen_avg or frozen_cls."
+                "encoders: an encoder as published cannot be added up. Use a run of frozen_avg or frozen_cls."
             )
         first, *others = sub_encoders
         if any(other.width != first.width for other in others):
@@ -75,17 +75,17 @@ class EnsembleEncoder(TextEncoder):
 
     @property
     def members(self) -> list[TextEncoder]:
-        """The sub-encoders."""
+        """Return the sub-encoders."""
         return [cast(TextEncoder, sub_encoder) for sub_encoder in self.sub_encoders]
 
     @property
     def reads_one_vocabulary(self) -> bool:
-        """Whether all sub-encoders read the same token ids."""
+        """Return whether all sub-encoders read the same token ids."""
         return self._reads_one_vocabulary
 
     @property
     def backbones(self) -> list[PreTrainedModel]:
-        """The backbones of all single encoders, first to last."""
+        """Return the backbones of all single encoders, first to last."""
         return [backbone for sub_encoder in self.members for backbone in sub_encoder.backbones]
 
     def with_readout(self, readout: ReadoutConfig, *, keep_prompt: bool = True) -> "EnsembleEncoder":
@@ -96,14 +96,15 @@ class EnsembleEncoder(TextEncoder):
         return EnsembleEncoder(sub_encoders, self.weights, self.bypassed_layernorms)
 
     def forward(self, ids_BT: Tensor, mask_BT: Tensor, packing: Packing | None = None) -> Tensor:
-        """Embed the tokens of a batch; returns (B, D), not normalised.
+        """Return embeddings of the tokens of a batch, (B, D), not normalised.
 
         Raises:
             ConfigError: if sub-encoders read different tokens.
         """
         if not self.reads_one_vocabulary:
             raise ConfigError(
-                "encoders: sub-encoders of several tokenisers embed sentences, not tokens. Take sub-encoders of one."
+                "encoders: sub-encoders of several tokenisers embed sentences, not tokens. Use "
+                "sub-encoders of one tokeniser."
             )
         vectors = [
             weight * sub_encoder(ids_BT, mask_BT, packing)
@@ -112,7 +113,7 @@ class EnsembleEncoder(TextEncoder):
         return torch.stack(vectors).sum(dim=0)
 
     def encode(self, sentences: Sequence[str], max_tokens: int) -> NDArray[np.float32]:
-        """Embed sentences, (N, D) (``TextEncoder.encode``); each sub-encoder reads its own tokens if they differ."""
+        """Return embeddings, (N, D) (``TextEncoder.encode``); each sub-encoder reads its own tokens if they differ."""
         if self.reads_one_vocabulary:
             return encode_sentences(self, sentences, max_tokens)
         vectors = [
@@ -126,7 +127,7 @@ class EnsembleEncoder(TextEncoder):
         write_with_sentence_transformers(folder, self.sentence_transformer(folder))
 
     def sentence_transformer(self, folder: Path) -> "SentenceTransformer":
-        """Write the files of this pipeline's loader; return the model that writes the others."""
+        """Write the files of this pipeline's loader, and return the model that writes the others."""
         from sentence_transformers import SentenceTransformer
 
         from workflow_scripts.models.readouts.encoder_sum import EncoderSum
@@ -144,7 +145,7 @@ class EnsembleEncoder(TextEncoder):
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Load a folder that ``save`` wrote."""
+        """Return the ensemble in a folder that ``save`` wrote."""
         saved = json.loads((folder / SUM_FILE).read_text("utf-8"))
         folders = sub_folders(folder, len(saved["weights"]))
         return cls([class_of(place).load(place) for place in folders], **saved)

@@ -1,13 +1,13 @@
-"""Model folders, which ``SentenceTransformer`` and this pipeline load, and, if possible, ``AutoModel``.
+"""Model folders for ``SentenceTransformer``, this pipeline and, if possible, ``AutoModel``.
 
-Models are saved as modules of sentence-transformers, built-in ones where they exist. Other readouts, prompts and
-ensembles are modules of ``models.readouts``, whose files are copied into the folder; ``SentenceTransformer`` loads them
-with ``trust_remote_code=True``. This project's own loader finds classes by the names in its settings, and never runs
-code from a folder.
+Models are saved as modules of sentence-transformers, built-in ones if they exist. Other readouts, prompts and ensembles
+are modules of ``models.readouts``, whose files are copied into the folder; ``SentenceTransformer`` loads them with
+``trust_remote_code=True``. This project's own loader finds classes by the names in its settings, and never runs code
+from a folder.
 
 The backbone is in the folder's root, where ``AutoModel`` finds it, if only a pooling of its hidden states follows.
-Otherwise the backbone would be mistaken for the whole model: it is in the folder of the first module, and the root's
-``config.json`` makes ``AutoModel`` stop with an explanation.
+Otherwise ``AutoModel`` would load the backbone as if it were the complete model. The backbone is then in the folder of
+the first module, and the root's ``config.json`` makes ``AutoModel`` stop with an explanation.
 """
 
 import json
@@ -35,7 +35,7 @@ READOUT_FOLDER = "1_Readout"
 NO_AUTO_MODEL = {
     "model_type": "more than a Transformers model: load it with sentence_transformers.SentenceTransformer"
 }
-"""The ``config.json`` of a folder that ``AutoModel`` must not load: its error message quotes this."""
+"""The ``config.json`` of a folder that ``AutoModel`` must not load, whose error message quotes it."""
 _OLD_KEYS = {"first_state": "first_layer"}
 """Settings of readouts under the names that older versions saved."""
 
@@ -50,14 +50,15 @@ class SavedEncoder(Settings):
 
 
 def read_settings(folder: Path) -> SavedEncoder:
-    """Read the settings of a saved encoder.
+    """Return the settings of a saved encoder.
 
     Raises:
         DataError: if the folder is not the model of a run.
     """
     if not (folder / ENCODER_FILE).exists():
         raise DataError(
-            f"{folder}: no {ENCODER_FILE}, so this is not the model of a run. Name the model folder of a run."
+            f"{folder}: no {ENCODER_FILE}, so this is not the model of a run. Choose a folder "
+            "results/<study>/runs/<run>/seed<seed>/model."
         )
     saved = json.loads((folder / ENCODER_FILE).read_text("utf-8"))
     saved["readout"] = {_OLD_KEYS.get(key, key): value for key, value in saved["readout"].items()}
@@ -66,17 +67,17 @@ def read_settings(folder: Path) -> SavedEncoder:
 
 def write_settings(folder: Path, settings: SavedEncoder) -> None:
     """Write the settings of a saved encoder."""
-    usual = {"tanh"} if settings.tanh else set()  # so that the files of other models stay as they were
+    usual = {"tanh"} if settings.tanh else set()  # keeps the files of other models unchanged
     (folder / ENCODER_FILE).write_text(settings.model_dump_json(indent=1, exclude=usual) + "\n", "utf-8")
 
 
 def write_with_sentence_transformers(folder: Path, model: "SentenceTransformer") -> None:
-    """Write a model's modules into a folder, in the form in which all loaders give the same embeddings."""
+    """Write a model's modules into a folder, in a form from which all loaders give the same embeddings."""
     model.save_pretrained(str(folder), create_model_card=False)
-    for file in folder.rglob(MODULES_FILE):  # refers to a class by its file in the folder
+    for file in folder.rglob(MODULES_FILE):  # it refers to a class by its file in the folder
         file.write_text(file.read_text("utf-8").replace(f'"{readouts.__name__}.', '"'), "utf-8")
     for file in folder.rglob(CONFIG_FILE):
-        # Loaders follow the file's precision, and in half precision a sentence's vector depends on its batch.
+        # Loaders use the file's precision; in half precision, a sentence's vector depends on its batch.
         config = json.loads(file.read_text("utf-8"))
         if config.get("dtype", "float32") != "float32":
             text = json.dumps(config | {"dtype": "float32"}, indent=2, sort_keys=True)
@@ -84,7 +85,7 @@ def write_with_sentence_transformers(folder: Path, model: "SentenceTransformer")
 
 
 def forbid_auto_model(folder: Path) -> None:
-    """Write a ``config.json`` at which ``AutoModel`` stops with an explanation, unless the folder has its own."""
+    """Write a ``config.json`` that stops ``AutoModel`` with an explanation, unless the folder has its own."""
     if not (folder / CONFIG_FILE).exists():
         (folder / CONFIG_FILE).write_text(json.dumps(NO_AUTO_MODEL) + "\n", "utf-8")
 
@@ -104,8 +105,8 @@ def transformer_module(
         backbone: The encoder of Transformers.
         tokenizer: Its tokeniser.
         template: The prompt around each sentence.
-        following: The modules after it.
-        all_states: Whether they read the hidden states of all layers.
+        following: The modules after the backbone.
+        all_states: Whether these modules read the hidden states of all layers.
     """
     from sentence_transformers.base.modules import Transformer
 

@@ -1,6 +1,6 @@
-"""Loading of model folders, whose files say of which class the encoder is.
+"""Loading of model folders, whose files determine the class of the encoder.
 
-Classes for which few runs ask are imported by name, for an edit of one of them to change no other run.
+Classes that few runs use are imported by name: an edit of such a class then reruns no other run.
 """
 
 import importlib
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 def load_encoder(folder: Path, readout: ReadoutConfig | None = None) -> TextEncoder:
-    """Load a run's model folder in evaluation mode, after verifying every file in it.
+    """Return the encoder of a run's model folder in evaluation mode, after verifying every file in the folder.
 
     Args:
         folder: The model folder.
-        readout: A readout without parameters that replaces the run's own readouts and heads.
+        readout: A readout without parameters that replaces the run's readouts and heads.
 
     Raises:
-        DataError: if the folder was not written by a run, or changed since.
+        DataError: if the folder was not written by a run, or was changed later.
     """
     identity(folder)
     encoder = class_of(folder).load(folder)
@@ -47,7 +47,7 @@ def class_of(folder: Path) -> type[TextEncoder]:
 
 
 def published_class() -> "type[PublishedEncoder]":
-    """Return the class of encoders as they were published."""
+    """Return the class of encoders as published."""
     kind: type[PublishedEncoder] = importlib.import_module(
         "workflow_scripts.models.readouts.as_published"
     ).PublishedEncoder

@@ -40,7 +40,7 @@ _ATTENTION, _PROJECTED, _FED = 0, 1, 2  # indices of a layer's own sites, which 
 
 @contextmanager
 def unpacked() -> Iterator[None]:
-    """A block in which Transformers computes all models, so that hooks on layers get complete outputs."""
+    """Let Transformers compute all models inside the block, which gives hooks on layers complete outputs."""
     UNPACKED.append(True)
     try:
         yield
@@ -50,9 +50,9 @@ def unpacked() -> Iterator[None]:
 
 @contextmanager
 def compiled() -> Iterator[None]:
-    """A block in which layers are compiled by PyTorch, once for all layers and shapes: for long work on a GPU.
+    """Compile layers inside the block, once for all layers and shapes: for long work on a GPU.
 
-    If a compilation fails, all work goes on without, after one line.
+    If a compilation fails, one line is printed, and all work continues without compilation.
     """
     COMPILING.append(True)
     try:
@@ -62,7 +62,7 @@ def compiled() -> Iterator[None]:
 
 
 def can_compile() -> bool:
-    """Whether layers can be compiled: if there are a C compiler and Python's headers, for Triton builds its driver."""
+    """Return whether layers can be compiled: Triton's driver needs a C compiler and Python's headers."""
     if not COMPILER_FAILURES:
         names = [os.environ["CC"]] if "CC" in os.environ else ["gcc", "clang"]
         if not any(map(shutil.which, names)):
@@ -74,18 +74,19 @@ def can_compile() -> bool:
 
 def _give_up(reason: str) -> None:
     COMPILER_FAILURES.append(reason)
-    print(f"layers are not compiled: {reason}. The work goes on without, and takes longer.", file=sys.stderr)  # noqa: T201
+    remark = "The work continues without compilation, and takes longer."
+    print(f"layers are not compiled: {reason}. {remark}", file=sys.stderr)  # noqa: T201
 
 
 @cache
 def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
-    # With the forward pass: an error in the backward pass itself would end the work.
+    # Compiles the backward pass with the forward pass: a later error in the backward pass would end the work.
     functorch_config.force_non_lazy_backward_lowering = True
     return torch.compile(function, dynamic=True, fullgraph=True)
 
 
 def _called(function: Callable[..., T], *arguments: Any) -> T:
-    """Call a function of a layer, compiled inside ``compiled``."""
+    """Return the result of a function of a layer, which is compiled inside ``compiled``."""
     if not COMPILING or COMPILER_FAILURES:
         return function(*arguments)
     try:
@@ -93,18 +94,18 @@ def _called(function: Callable[..., T], *arguments: Any) -> T:
         return result
     except torch.OutOfMemoryError:
         raise
-    except Exception as error:  # of any part of the compiler; one of the function itself is raised again
+    except Exception as error:  # of any part of the compiler; an error of the function itself is raised again
         _give_up(first_line(error))
         return function(*arguments)
 
 
 def entry_of(config: PretrainedConfig, name: str) -> Any:
-    """An entry of a model's configuration, which not all architectures have; None without it."""
+    """Return an entry of a model's configuration; None for architectures without it."""
     return getattr(config, name, None)
 
 
 def packs(backbone: Any) -> bool:
-    """Whether the model can run on packed tokens: not with adapters, or with weights in half precision."""
+    """Return whether the model can run on packed tokens: not with adapters, nor with weights in half precision."""
     family = FAMILIES.get(backbone.config.model_type)
     if UNPACKED or not family or entry_of(backbone.config, "is_decoder"):
         return False
@@ -113,7 +114,7 @@ def packs(backbone: Any) -> bool:
 
 
 def packed(backbone: PreTrainedModel, packing: Packing, masks: DropoutMasks | None) -> "PackedEncoder":
-    """One pass of a batch through a model for which ``packs`` is true."""
+    """Return one pass of a batch through a model for which ``packs`` is true."""
     return FAMILIES[backbone.config.model_type](backbone, packing, masks)
 
 
@@ -137,12 +138,12 @@ class QKVMaps(NamedTuple):
     bias_3HE: Tensor
 
     def of(self, part: int, state_xD: Tensor) -> Tensor:
-        """The queries (0), keys (1) or values (2) of states."""
+        """Return the queries (0), keys (1) or values (2) of states."""
         return F.linear(state_xD, self.weight_3HED[part].flatten(0, 1), self.bias_3HE[part].flatten())
 
 
 class AttentionValues(NamedTuple):
-    """Values of a layer before attention: the values, or states that become values after weighting."""
+    """Inputs of the weighted sum in attention: values, or states that become values after weighting."""
 
     rows: Tensor
     """Values of each head, (B, H, T, E), or states, (B, T, D)."""
@@ -164,7 +165,7 @@ class PackedLayer(NamedTuple):
 
     module: Any
     keys_K: Tensor | None
-    """Keys of its sites of dropout; None without dropout."""
+    """Keys of the layer's dropout sites; None without dropout."""
     bias_xxxT: Tensor
     """Added to scores: minus infinity for padding, (B, 1, 1, T), or with a bias of each head, (B, H, T, T)."""
     is_masked: bool
@@ -200,13 +201,13 @@ class PackedEncoder:
 
     @staticmethod
     def parts(layer: Any) -> Parts:
-        """Modules and dropout of a layer's attention."""
+        """Return modules and dropout of a layer's attention."""
         own, output = layer.attention.self, layer.attention.output
         maps = own.query, own.key, own.value
         return Parts(maps, output.LayerNorm, output.dense, own.dropout.p, output.dropout.p)
 
     def bias(self) -> Tensor:
-        """The bias that layers add to their scores (``PackedLayer.bias_xxxT``)."""
+        """Return the bias that layers add to their scores (``PackedLayer.bias_xxxT``)."""
         return self._packing.bias_B11T
 
     def states(
@@ -216,11 +217,11 @@ class PackedEncoder:
         reads: Reads,
         first_BD: Tensor | None = None,
     ) -> Iterator[Tensor]:
-        """Hidden states that ``reads`` selects, padded, (B, T, D), or (B, 1, D) of the first token.
+        """Yield the hidden states that ``reads`` selects, padded, (B, T, D), or (B, 1, D) of the first token.
 
         Args:
             ids_BT: The tokens.
-            positions_BT: Position ids; the model's own if they are None.
+            positions_BT: Position ids; None for the model's own.
             reads: The states to return.
             first_BD: Embeddings in place of those of the first tokens.
         """
@@ -237,7 +238,7 @@ class PackedEncoder:
         yield state_ND[:, None] if reads == "first" else self._packing.rows(state_ND)
 
     def embedded(self, ids_BT: Tensor, positions_BT: Tensor | None = None) -> Tensor:
-        """The embedding output of the tokens, (N, D); the model's own positions by default."""
+        """Return the embedding output of the tokens, (N, D), by default at the model's own positions."""
         embeddings, packing = self._backbone.embeddings, self._packing
         ids_N = ids_BT.flatten()[packing.places_N]
         if positions_BT is None:
@@ -256,7 +257,7 @@ class PackedEncoder:
         )
 
     def _positions(self, ids_BT: Tensor) -> Tensor:
-        """Position ids: columns of the batch in BERT; in others tokens are counted from one more than padding's id."""
+        """Return position ids: in BERT columns of the batch, in others a count of tokens from padding's id + 1."""
         padding = self._backbone.embeddings.position_embeddings.padding_idx
         if padding is None:
             return self._packing.token_columns
@@ -267,12 +268,12 @@ class PackedEncoder:
     def attended(
         self, number: int, state_ND: Tensor, *, first: bool = False, weights: bool = False
     ) -> Attended:
-        """Self-attention of layer ``number`` (from 0), before its output projection."""
-        # The class's function is compiled once for all batches.
+        """Return the self-attention of layer ``number`` (from 0), before its output projection."""
+        # A function of the class is compiled once for all batches.
         return _called(type(self)._attend, self, self._layers[number], state_ND, first, weights)
 
     def finished(self, number: int, context_ND: Tensor, state_ND: Tensor, *, first: bool = False) -> Tensor:
-        """The rest of layer ``number`` on ``state_ND``: output projection, residual, LayerNorm, feed-forward.
+        """Return the states after the rest of layer ``number``: output projection, residual, LayerNorm, feed-forward.
 
         Returns:
             The layer's states, (N, D), or those of the first token of each sentence, (B, D).
@@ -299,14 +300,14 @@ class PackedEncoder:
         return Attended(self.weighed(values, weights_BHQT), weights_BHQT, values)
 
     def values(self, number: int, state_ND: Tensor, *, first: bool = False) -> AttentionValues:
-        """The values of layer ``number`` for other states than its own."""
+        """Return the values of layer ``number`` for states other than its own."""
         maps = self._maps(self._layers[number])
         if first:
             return AttentionValues(self._packing.rows(state_ND), maps)
         return AttentionValues(self._packing.heads(maps.of(2, state_ND), 1, self._heads)[0])
 
     def weighed(self, values: AttentionValues, weights_BHQT: Tensor) -> Tensor:
-        """Values under attention weights, heads concatenated, (N, D), or for the first tokens, (B, D)."""
+        """Return values under attention weights, heads concatenated, (N, D), or for the first tokens, (B, D)."""
         if values.maps is None:
             return self._packing.joined(weights_BHQT.to(values.rows.dtype) @ values.rows)
         # The weighted sum of V x + b is V times the weighted sum of x, plus b times the sum of the weights.
@@ -327,7 +328,7 @@ class PackedEncoder:
         return QKVMaps(weight.view(3, self._heads, -1, weight.shape[1]), bias.view(3, self._heads, -1))
 
     def _scores(self, queries_BHTE: Tensor, keys_BHTE: Tensor, bias_xxxT: Tensor) -> Tensor:
-        """Products of queries and keys over sqrt(E), plus the bias, (B, H, T, T)."""
+        """Return products of queries and keys over sqrt(E), plus the bias, (B, H, T, T)."""
         scores_xTT = torch.baddbmm(
             bias_xxxT.expand(*queries_BHTE.shape[:2], -1, -1).flatten(0, 1).to(queries_BHTE.dtype),
             queries_BHTE.flatten(0, 1),
@@ -337,7 +338,7 @@ class PackedEncoder:
         return scores_xTT.view(*queries_BHTE.shape[:3], -1)
 
     def _first_scores(self, layer: PackedLayer, rows_BTD: Tensor, maps: QKVMaps, state_ND: Tensor) -> Tensor:
-        """Scores of the first tokens, (B, H, 1, T), without computing keys.
+        """Return scores of the first tokens, (B, H, 1, T), without computing keys.
 
         With a single query, q (K x + b) is (q K) x + q b. So K is applied once per sentence instead of once per token.
         """
@@ -349,7 +350,7 @@ class PackedEncoder:
         return scores_BHT[:, :, None] + layer.bias_xxxT[:, :, :1]
 
     def _weights(self, layer: PackedLayer, scores_BHQT: Tensor, first: bool) -> Tensor:
-        """Attention weights of a layer after dropout."""
+        """Return attention weights of a layer after dropout."""
         precise = torch.promote_types(scores_BHQT.dtype, torch.float32)
         weights_BHQT: Tensor = scores_BHQT.softmax(dim=-1, dtype=precise)
         p = self.parts(layer.module).p
@@ -376,7 +377,7 @@ class PackedEncoder:
     def _added(
         self, layer: PackedLayer, site: int, p: float, state_ND: Tensor, residual_ND: Tensor, first: bool
     ) -> Tensor:
-        """A state after dropout, plus the residual."""
+        """Return a state after dropout, plus the residual."""
         if layer.keys_K is None or not p:
             return residual_ND + state_ND
         assert self._masks is not None
@@ -385,9 +386,9 @@ class PackedEncoder:
 
 
 _BUCKETS, _NEAR = 16, 8
-"""Buckets of MPNet's distances in each direction, and those among them that hold a single distance."""
+"""Number of buckets of MPNet's distances in each direction, and of those with a single distance."""
 _FAR = (12, 16, 23, 32, 46, 64, 91)
-"""Distances from which the other buckets begin but the first of them: 8 times powers of the root of 2, rounded up."""
+"""First distances of the other buckets except the first: 8 times powers of the root of 2, rounded up."""
 
 
 class PackedMPNet(PackedEncoder):
@@ -395,15 +396,15 @@ class PackedMPNet(PackedEncoder):
 
     @staticmethod
     def parts(layer: Any) -> Parts:
-        """Modules and dropout of a layer's attention."""
+        """Return modules and dropout of a layer's attention."""
         attention, own = layer.attention, layer.attention.attn
         return Parts((own.q, own.k, own.v), attention.LayerNorm, own.o, own.dropout.p, attention.dropout.p)
 
     def bias(self) -> Tensor:
-        """The bias by distance, the same for all layers, plus the bias of padding."""
+        """Return the bias by distance, the same for all layers, plus the bias of padding."""
         padding_B11T = self._packing.bias_B11T
-        # Transformers 5.17 makes the buckets on the host, for which a GPU would wait, later ones by a logarithm of the
-        # device, which may round otherwise at the powers of 2.
+        # Transformers 5.17 makes the buckets on the host, for which a GPU would wait; later releases use a logarithm on
+        # the device, which may round differently at the powers of 2.
         column_T = torch.arange(self._packing.width, device=padding_B11T.device)
         after_TT = column_T - column_T[:, None]
         apart_TT = after_TT.abs()

@@ -1,8 +1,8 @@
-"""A few sentences that an encoder is read with in several ways, all of which must give the same vectors.
+"""Test sentences that an encoder reads in several ways, which must all give the same vectors.
 
-The pipeline computes some families with code of its own, in batches that are padded, and saves each run as a folder
-again. An encoder is compared with Transformers once, when it arrives (``models.arrival``), or, if it is large, by the
-jobs that start from it.
+The pipeline computes some families with its own code, in padded batches, and saves each run as a new folder. An encoder
+is compared with Transformers once, after it is fetched (``models.arrival``). If it is large, the jobs that start from
+it compare it.
 """
 
 import math
@@ -31,11 +31,11 @@ from workflow_scripts.models.readouts.base import weighted_mean
 from workflow_scripts.models.tokens import tokenise
 
 LARGEST = 2_500_000_000
-"""Bytes of weights in float32 up to which the job that fetches an encoder loads it: XLM-R-large has 2.2 GB."""
+"""Maximum bytes of float32 weights that the job that fetches an encoder loads: XLM-R-large has 2.2 GB."""
 TOLERANCE = 1e-4
-"""Largest distance of two vectors, as a share of their length, that is taken for rounding."""
+"""Maximum distance of two vectors, as a share of their length, that counts as rounding."""
 MOST_TOKENS = 1024
-"""Longest sentence. BigBird attends to all tokens of shorter ones than 704, and Longformer than 512."""
+"""Maximum length of a sentence. BigBird attends to all tokens of sentences below 704, Longformer below 512."""
 SENTENCES = (
     " ".join(f"{number} old towns by the Rivers, in {1900 + number % 97}:" for number in range(200)),
     "no",
@@ -50,18 +50,18 @@ SENTENCES = (
     "A [MASK] by the [SEP] river, a <mask> in <s> town </s>, [CLS] [PAD] [UNK] <pad> and <unk>.",
     "A dog.",
 )
-"""Long and short, the longest first, with capitals, accents, several scripts, marks and unknown characters."""
+"""Long and short sentences, the longest first, with capitals, accents, several scripts, marks, unknown characters."""
 TOGETHER = 4
-"""Number of sentences, from the first, that are read in one batch, padded to the longest."""
+"""Number of first sentences that are read in one batch, padded to the longest."""
 ADVICE = " Choose another encoder."
 
 Vectors = NDArray[np.float32]
 Read = Callable[[Sequence[str]], Vectors]
-"""A way to read sentences in one batch, as (N, D)."""
+"""A function that embeds sentences in one batch, (N, D)."""
 
 
 def is_large(folder: Path) -> bool:
-    """Whether an encoder is too large to be loaded by the job that fetches it."""
+    """Return whether an encoder is too large to be loaded by the job that fetches it."""
     sizes = 0
     for file in encoder_folder(folder).glob("model*.safetensors"):
         with safe_open(file, "pt") as weights:
@@ -70,17 +70,17 @@ def is_large(folder: Path) -> bool:
 
 
 def check_large(folder: Path) -> None:
-    """Check an encoder that was too large for the job that fetched it, its vectors beside those of Transformers.
+    """Compare the vectors of an encoder that is too large for the fetching job with those of Transformers.
 
     Raises:
-        DataError: naming a sentence whose vectors differ.
+        DataError: with a sentence whose vectors differ.
     """
     if is_large(folder):
         check_alone(folder, folder, None)
 
 
 def check_alone(origin: Path, copy: Path, saved: Path | None) -> None:
-    """Check the mean of an encoder's last states, without the modules after it.
+    """Compare the mean of an encoder's last states, without further modules, with that of Transformers.
 
     Args:
         origin: The published folder, which Transformers reads.
@@ -88,7 +88,7 @@ def check_alone(origin: Path, copy: Path, saved: Path | None) -> None:
         saved: A folder that does not exist yet, for the encoder as a run saves it; None to leave this out.
 
     Raises:
-        DataError: naming a sentence whose vectors differ, or what cannot be done with the encoder.
+        DataError: with a sentence whose vectors differ, or with the step that failed.
     """
     from sentence_transformers import SentenceTransformer  # slow to import
     from sentence_transformers.base.modules import Transformer
@@ -99,7 +99,7 @@ def check_alone(origin: Path, copy: Path, saved: Path | None) -> None:
         longest = min(MOST_TOKENS, longest_sentence(backbone, tokenizer))
         vectors = in_two_ways(_means(backbone, tokenizer, longest))
         if (found := vectors[0].shape[1]) != (width := backbone.config.hidden_size):
-            problem = f"its states have {found} entries, hidden_size of its configuration is {width}"
+            problem = f"its states have {found} entries, but hidden_size of its configuration is {width}"
             raise DataError(f"{origin}: {problem}.{ADVICE}")
     with errors_as(origin, copy, "Transformers cannot read it"):
         expected = one_by_one(_transformers(origin, longest))
@@ -120,7 +120,7 @@ def check_alone(origin: Path, copy: Path, saved: Path | None) -> None:
 
 
 def _means(backbone: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, longest: int) -> Read:
-    """Read means of an encoder's last states over tokens, as the pipeline computes them."""
+    """Return a function that reads the means of an encoder's last states, as computed by the pipeline."""
 
     def read(sentences: Sequence[str]) -> Vectors:
         text = tokenise(tokenizer, sentences, longest)
@@ -134,7 +134,7 @@ def _means(backbone: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, longes
 
 
 def _transformers(folder: Path, longest: int) -> Read:
-    """Read the same of one sentence with Transformers, from whatever the tokeniser returns."""
+    """Return a function that reads the same means with Transformers, from all outputs of the tokeniser."""
     place, options = encoder_folder(folder), {"local_files_only": True, "trust_remote_code": False}
     tokenizer = AutoTokenizer.from_pretrained(place, **options)
     model: Any = AutoModel.from_pretrained(place, dtype="float32", use_safetensors=True, **options).eval()
@@ -152,26 +152,26 @@ def _transformers(folder: Path, longest: int) -> Read:
 
 
 def encoding(model: Any, longest: int = MOST_TOKENS) -> Read:
-    """Read sentences as a ``SentenceTransformer`` does, up to ``longest`` tokens."""
+    """Return a function that reads sentences with a ``SentenceTransformer``, up to ``longest`` tokens."""
     model.max_seq_length = min(model.max_seq_length or longest, longest)
     return lambda sentences: model.encode([*sentences], show_progress_bar=False)
 
 
 def one_by_one(read: Read, order: int = 1) -> Vectors:
-    """Vectors of the sentences, each in a batch of its own, by default from the longest."""
+    """Return vectors of the sentences, each in its own batch, by default from the longest."""
     return np.concatenate([read([sentence]) for sentence in SENTENCES[::order]])[::order]
 
 
 def in_two_ways(read: Read) -> tuple[Vectors, Vectors]:
-    """Vectors of the sentences, each read before longer ones; and of the first, in a batch with longer ones."""
+    """Return vectors of the sentences, each read before longer ones; and of the first, in a batch with longer ones."""
     return one_by_one(read, -1), read(SENTENCES[:TOGETHER])
 
 
 def compare(folder: Path, expected: Vectors, vectors: tuple[Vectors, Vectors], what: str) -> None:
-    """Check that vectors are those expected, whichever sentences were read before or in the same batch.
+    """Check that vectors are as expected, whichever sentences were read before or in the same batch.
 
     Raises:
-        DataError: naming a sentence, and when its vector is another one.
+        DataError: with a sentence, and the condition under which its vector differs.
     """
     before, beside = vectors
     check_equal(folder, expected, before, f"{what}, read before longer ones")
@@ -179,13 +179,15 @@ def compare(folder: Path, expected: Vectors, vectors: tuple[Vectors, Vectors], w
 
 
 def check_equal(folder: Path, expected: Vectors, vectors: Vectors, when: str) -> None:
-    """Check that two sets of vectors are equal but for rounding.
+    """Check that two sets of vectors are equal up to rounding.
 
     Raises:
-        DataError: naming the sentence with the largest distance.
+        DataError: with the sentence of the largest distance.
     """
     if vectors.shape != expected.shape:
-        problem = f"{when}, its vectors have {vectors.shape[1]} entries, those published {expected.shape[1]}"
+        problem = (
+            f"{when}, its vectors have {vectors.shape[1]} entries, the published ones {expected.shape[1]}"
+        )
         raise DataError(f"{folder}: {problem}.{ADVICE}")
     if not np.isfinite(expected).all():
         raise DataError(f"{folder}: its published vectors are not all finite.{ADVICE}")
@@ -201,11 +203,11 @@ def check_equal(folder: Path, expected: Vectors, vectors: Vectors, when: str) ->
 
 @contextmanager
 def errors_as(folder: Path, copy: Path, what: str) -> Iterator[None]:
-    """Turn an error of the libraries, or of a part that an encoder does not have, into a line on its folder."""
+    """Turn an error of the libraries, or of a part that an encoder lacks, into one line with its folder."""
     try:
         yield
     except SemblanceError as error:
         raise DataError(str(error).replace(str(copy), str(folder))) from error
-    except Exception as error:  # each library, and each family of encoders, has its own errors
+    except Exception as error:  # libraries and families of encoders raise different errors
         problem = f"{what}: {type(error).__name__}: {reason_of(error)}"
         raise DataError(f"{folder}: {problem}.{ADVICE}") from error

@@ -1,8 +1,8 @@
-"""Sentences inside a prompt. The bytes of every template are data in the configuration.
+"""Sentences inside a prompt. The bytes of each template are part of the configuration.
 
 ``[X]`` is replaced by the sentence and ``[MASK]`` by the tokeniser's own mask. PromptBERT (Jiang et al. 2022) writes a
 blank before its colon and appends a full stop to sentences that do not end in . ? " or ' (its evaluation.py); other
-studies do neither. That changes STS by points (Prompt-BERT issue 22), so both are part of a template.
+studies do neither. These details change STS by points (Prompt-BERT issue 22), so both are part of a template.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ PLAIN = Template(text=SENTENCE, add_period=False)
 
 
 def fill(template: Template, sentence: str, mask_token: str | None) -> str:
-    """Put ``sentence`` into ``template``; [MASK] or [X] in the sentence itself is not replaced.
+    """Return ``sentence`` inside ``template``; [MASK] or [X] in the sentence itself is not replaced.
 
     Raises:
         ConfigError: if the template has masks and the tokeniser has none.
@@ -30,7 +30,7 @@ def fill(template: Template, sentence: str, mask_token: str | None) -> str:
 
 
 def pieces(template: Template, tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[int]]:
-    """Token ids before and after the sentence, with [CLS] and [SEP] or the tokeniser's other special tokens."""
+    """Return token ids before and after the sentence, with [CLS] and [SEP] or other special tokens of the tokeniser."""
     left, right = template.sides(tokenizer.mask_token)
     word = tokenizer("a", return_special_tokens_mask=True)
     special, first = word["special_tokens_mask"], word["special_tokens_mask"].index(0)
@@ -40,18 +40,18 @@ def pieces(template: Template, tokenizer: PreTrainedTokenizerBase) -> tuple[list
 
 
 def most_tokens(template: Template, tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> int:
-    """An upper bound of the tokens of a filled template; a cut word may have more pieces than before."""
+    """Return an upper bound of the tokens of a filled template; a cut word may have more pieces than before."""
     return 2 * max_tokens + sum(map(len, pieces(template, tokenizer)))
 
 
 def tokenise_in(
     template: Template | None, tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str], max_tokens: int
 ) -> TokenisedText:
-    """Tokenise ``sentences``, inside ``template`` if there is one.
+    """Return the tokens of ``sentences``, inside ``template`` if it is not None.
 
-    ``max_tokens`` limits the sentence with [CLS] and [SEP], as it does without a template; the template's own tokens
-    are not counted. Cutting the filled template instead could remove its mask. If the encoder was published for fewer
-    tokens, that limit applies.
+    ``max_tokens`` limits the sentence with [CLS] and [SEP], as without a template; the template's own tokens are not
+    counted. Cutting the filled template instead could remove its mask. If the encoder was published for fewer tokens,
+    that limit applies.
 
     Raises:
         DataError: if a sentence has no token.
@@ -66,7 +66,7 @@ def tokenise_in(
     if not text.lengths.all():
         number = int(text.lengths.argmin())
         raise DataError(
-            f"sentence {number + 1} of {len(sentences)}: '{sentences[number]}' has no token. "
-            "Remove it from the data, or take an encoder that adds special tokens."
+            f"sentence {number + 1} of {len(sentences)}: '{sentences[number]}' has no token. Remove it "
+            "from the data, or choose an encoder that adds special tokens."
         )
     return text

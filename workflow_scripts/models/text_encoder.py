@@ -1,4 +1,4 @@
-"""The interface of all encoders of sentences: a single one, a sum of several, or a folder as it was published."""
+"""Interface of all encoders of sentences: a single one, a sum of several, or a folder as published."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -22,39 +22,39 @@ class TokenEncoder(nn.Module):
     """A module that maps token ids and mask, both (B, T), to vectors (B, D), which are not normalised."""
 
     width: int
-    """D, number of entries of a vector at test."""
+    """Number D of entries of a vector at test."""
     template: Template | None
-    """The prompt around each sentence."""
+    """The prompt around each sentence; None for none."""
     tokenizer: PreTrainedTokenizerBase
     """The tokeniser; of an ensemble, that of its first sub-encoder."""
 
     @property
     def device(self) -> torch.device:
-        """The device of the weights."""
+        """Return the device of the weights."""
         return next(self.parameters()).device
 
 
 class TextEncoder(TokenEncoder, ABC):
-    """A module that encodes, saves and loads itself."""
+    """A sentence encoder with methods that encode, save and load."""
 
     labels: Sequence[str] = ()
-    """Labels for every number made with the encoder, in addition to those of its settings."""
+    """Labels of all numbers that are made with the encoder, in addition to those of its settings."""
     can_be_summed: ClassVar[bool] = True
     """Whether the encoder can be part of an ensemble."""
 
     @property
     def reads_one_vocabulary(self) -> bool:
-        """Whether all parts of the encoder read the same token ids."""
+        """Return whether all parts of the encoder read the same token ids."""
         return True
 
     @property
     @abstractmethod
     def backbones(self) -> list[PreTrainedModel]:
-        """The backbone of each single encoder, first to last."""
+        """Return the backbone of each single encoder, first to last."""
 
     @abstractmethod
     def with_readout(self, readout: ReadoutConfig, *, keep_prompt: bool = True) -> "TextEncoder":
-        """Return an encoder of the same backbones with another readout, and of all heads only their poolers.
+        """Return an encoder of the same backbones with another readout; of heads, only poolers stay.
 
         Args:
             readout: Settings of a readout without parameters.
@@ -63,7 +63,7 @@ class TextEncoder(TokenEncoder, ABC):
 
     @abstractmethod
     def encode(self, sentences: Sequence[str], max_tokens: int) -> NDArray[np.float32]:
-        """Embed sentences, inside the encoder's template if it has one, without dropout.
+        """Return embeddings of sentences, inside the encoder's template if it has one, without dropout.
 
         Returns:
             Vectors of shape (N, D), in the order of ``sentences``, not normalised. A vector does not depend on the
@@ -76,9 +76,9 @@ class TextEncoder(TokenEncoder, ABC):
 
     @abstractmethod
     def sentence_transformer(self, folder: Path) -> "SentenceTransformer":
-        """Write the files of this pipeline's loader into a folder; return the model that writes the others."""
+        """Write the files of this pipeline's loader into a folder, and return the model that writes the others."""
 
     @classmethod
     @abstractmethod
     def load(cls, folder: Path) -> Self:
-        """Load a folder that ``save`` wrote, in evaluation mode or not, without verifying its files."""
+        """Return the encoder in a folder that ``save`` wrote, without verifying its files or setting its mode."""

@@ -12,35 +12,35 @@ from torch.utils._pytree import tree_map_only
 from transformers import PreTrainedTokenizerBase
 
 Rows = Sequence[int] | NDArray[np.int64]
-_SLICE = 10_000  # sentences per call of the tokeniser; bounds the memory of its Python objects
+_SLICE = 10_000  # sentences per call of the tokeniser, to limit the memory of its Python objects
 
 
 class Shapes(NamedTuple):
-    """Multiples to which the shapes of batches are rounded up, so that few shapes occur and have to be captured."""
+    """Multiples to which the shapes of batches are rounded up: fewer shapes occur and have to be captured."""
 
     tokens: int = 1
     """The number of packed tokens is a multiple of this."""
     width: int = 1
     """The padded length is a multiple of this."""
     longest: int | None = None
-    """The encoder's largest padded length; None if it has none."""
+    """The encoder's maximum padded length; None without a limit."""
 
 
 NATURAL = Shapes()
-"""Batches are as long as their longest sentence."""
+"""Shapes that are not rounded: batches are as long as their longest sentence."""
 
 
 class Packing(NamedTuple):
-    """Positions of a batch's tokens, without padding: sentences end to end, each with at least one token.
+    """Positions of a batch's tokens without padding: sentences end to end, each with at least one token.
 
-    It is computed on the mask's device, which would make the host wait for a GPU; ``TokenBatch.ready`` computes it on
-    the host. If the number of tokens is rounded up, tokens after the last are padding, which is never read.
+    Packing on a GPU would make the host wait for the mask; ``TokenBatch.ready`` packs on the host. If the number of
+    tokens is rounded up, tokens after the last are padding, which is never read.
 
     Shape suffixes: B sentences, T tokens of the longest, N tokens of all.
     """
 
     width: int
-    """T."""
+    """Padded length T."""
     places_N: Tensor
     """Position of each token among the B * T padded positions."""
     token_of_BT: Tensor
@@ -50,19 +50,19 @@ class Packing(NamedTuple):
     bias_B11T: Tensor
     """Added to attention scores: 0 for a token, minus infinity for padding."""
     padded: bool
-    """Whether there is any padding."""
+    """Whether the batch has padding."""
     own: int
-    """Number of this process's own sentences; the sentences after them are shared by all processes of a training."""
+    """Number of this process's own sentences; later sentences are shared by all processes of a training."""
     start: int = 0
-    """The number of the first sentence in its batch, if this is a chunk; ``own`` counts from the batch's first."""
+    """For a chunk, the number of its first sentence in the batch; ``own`` counts from the batch's first."""
     complete: bool = False
-    """Whether padding counts as tokens, too, to which nothing attends."""
+    """Whether padding also counts as tokens, to which no token attends."""
 
     @classmethod
     def of(cls, mask_BT: Tensor, own: int | None = None, start: int = 0, multiple: int = 1) -> "Packing":
-        """Find the tokens of a mask (1 for a token, 0 for padding); by default all sentences are this process's own.
+        """Return the packing of a mask (1 for a token, 0 for padding); by default all sentences are this process's own.
 
-        The number of tokens is rounded up to a ``multiple``, as far as there is padding.
+        The number of tokens is rounded up to a ``multiple``, as far as padding allows.
         """
         token_BT = mask_BT.bool()
         places_N = token_BT.flatten().nonzero().squeeze(1)
@@ -85,7 +85,7 @@ class Packing(NamedTuple):
         )
 
     def with_padding(self) -> "Packing":
-        """The packing of all positions, for models whose states of padding are read."""
+        """Return the packing of all positions, for models whose states of padding are read."""
         places_N = torch.arange(self.bias_B11T.numel(), device=self.places_N.device)
         return self._replace(
             places_N=places_N, token_of_BT=places_N, first_B=places_N[:: self.width], complete=True
@@ -93,30 +93,30 @@ class Packing(NamedTuple):
 
     @property
     def leaves_out(self) -> bool:
-        """Whether some positions are no tokens."""
+        """Return whether some positions are not tokens."""
         return self.padded and not self.complete
 
     @property
     def token_rows(self) -> Tensor:
-        """The sentence of each token, (N)."""
+        """Return the sentence of each token, (N)."""
         return self.places_N // self.width
 
     @property
     def token_columns(self) -> Tensor:
-        """The column of each token, from 0, (N)."""
+        """Return the column of each token, from 0, (N)."""
         return self.places_N % self.width
 
     def rows(self, tokens_Nx: Tensor) -> Tensor:
-        """Tokens in padded rows, (B, T, ...); padding is arbitrary."""
+        """Return tokens in padded rows, (B, T, ...); padding is arbitrary."""
         if self.leaves_out:
             tokens_Nx = _Moved.apply(tokens_Nx, self.token_of_BT, self.places_N, None)  # type: ignore[no-untyped-call]
         return tokens_Nx.view(-1, self.width, *tokens_Nx.shape[1:])
 
     def heads(self, tokens_ND: Tensor, parts: int, heads: int) -> Tensor:
-        """Padded rows of each head of each part, (parts, B, heads, T, E); padding is arbitrary."""
+        """Return padded rows of each head of each part, (parts, B, heads, T, E); padding is arbitrary."""
         token_BT, pieces = self.token_of_BT.view(-1, self.width), parts * heads
         part = torch.arange(parts, device=token_BT.device)[:, None]
-        piece = part * heads + torch.arange(heads, device=token_BT.device)  # of a token
+        piece = part * heads + torch.arange(heads, device=token_BT.device)  # index within a token
         order = token_BT[:, None] * pieces + piece[:, None, :, None]
         moved = tokens_ND.reshape(len(tokens_ND) * pieces, -1)
         if torch.is_grad_enabled():
@@ -127,7 +127,7 @@ class Packing(NamedTuple):
         return moved.view(*order.shape, -1)
 
     def joined(self, rows_BHTE: Tensor) -> Tensor:
-        """The tokens of padded rows, with their heads concatenated, (N, D)."""
+        """Return the tokens of padded rows, with their heads concatenated, (N, D)."""
         heads = rows_BHTE.shape[1]
         order_NH = self._head_places(heads)
         moved = rows_BHTE.flatten(0, 2)
@@ -141,13 +141,13 @@ class Packing(NamedTuple):
         return moved.view(len(order_NH), -1)
 
     def _head_places(self, heads: int) -> Tensor:
-        """Position of each head of each token among B * heads * T padded positions, (N, heads)."""
+        """Return the position of each head of each token among B * heads * T padded positions, (N, heads)."""
         head = torch.arange(heads, device=self.places_N.device)
         return (self.token_rows[:, None] * heads + head) * self.width + self.token_columns[:, None]
 
 
 def onto(tree: Any, device: torch.device) -> Any:
-    """Copy every tensor of nested tuples to ``device``; to a GPU through pinned memory, without waiting for it."""
+    """Return nested tuples of tensors on ``device``; copies to a GPU use pinned memory, without waiting."""
 
     def copied(tensor: Tensor) -> Tensor:
         if device.type == "cuda" and tensor.device.type == "cpu":
@@ -158,7 +158,7 @@ def onto(tree: Any, device: torch.device) -> Any:
 
 
 class _Moved(torch.autograd.Function):
-    """Rows in another order, each used at most once, so that the backward pass moves gradients instead of adding them.
+    """Rows in another order, each used at most once, which lets the backward pass move gradients without adding them.
 
     ``back`` is the new position of each row, or one of them for rows that padding repeats. ``used`` is false for rows
     that are left out; None if all are used. Gradients of padding are dropped, since no output depends on padding.
@@ -186,15 +186,15 @@ class TokenBatch(NamedTuple):
     ids_BT: Tensor
     mask_BT: Tensor
     packing: Packing | None = None
-    """Positions of its tokens, once it is ``ready``."""
+    """Positions of the batch's tokens, after ``ready``."""
 
     def to(self, device: torch.device) -> "TokenBatch":
-        """Copy to ``device`` with its packing, without waiting for it."""
+        """Return the batch and its packing on ``device``, without waiting for the copy."""
         batch: TokenBatch = onto(self.ready(), device)
         return batch
 
     def ready(self, shapes: Shapes = NATURAL) -> "TokenBatch":
-        """The batch with its packing, both rounded up to ``shapes``."""
+        """Return the batch with its packing, both rounded up to ``shapes``."""
         if self.packing and shapes == NATURAL:
             return self
         behind = -self.mask_BT.shape[1] % shapes.width
@@ -205,12 +205,12 @@ class TokenBatch(NamedTuple):
         return TokenBatch(F.pad(self.ids_BT, (0, behind)), mask_BT, packing)
 
     def packed(self) -> Packing:
-        """Positions of its tokens."""
+        """Return the positions of the batch's tokens."""
         return self.packing or Packing.of(self.mask_BT)
 
     @classmethod
     def joined(cls, batches: Sequence["TokenBatch"], pad_id: int = 0) -> "TokenBatch":
-        """The sentences of ``batches`` one after another, padded to the longest."""
+        """Return the sentences of ``batches`` one after another, padded to the longest."""
         width = max(batch.ids_BT.shape[1] for batch in batches)
         padding = [(0, width - batch.ids_BT.shape[1]) for batch in batches]
         ids = [F.pad(batch.ids_BT, pad, value=pad_id) for batch, pad in zip(batches, padding, strict=True)]
@@ -218,12 +218,12 @@ class TokenBatch(NamedTuple):
         return cls(torch.cat(ids), torch.cat(masks))
 
     def followed_by(self, shared: "TokenBatch") -> "TokenBatch":
-        """The batch's sentences, this process's own, followed by sentences that all processes of a training share."""
+        """Return the batch's sentences, all this process's own, followed by those that all processes share."""
         both = self.joined([self, shared])
         return both._replace(packing=Packing.of(both.mask_BT, own=len(self.ids_BT)))
 
     def chunks(self, size: int) -> Iterator["TokenBatch"]:
-        """The batch in parts of ``size`` sentences, as wide as the batch; sentences keep their numbers."""
+        """Yield the batch in parts of ``size`` sentences, as wide as the batch; sentences keep their numbers."""
         own = self.packing.own if self.packing else len(self.ids_BT)
         for start in range(0, len(self.ids_BT), size):
             rows = slice(start, start + size)
@@ -231,7 +231,7 @@ class TokenBatch(NamedTuple):
             yield TokenBatch(self.ids_BT[rows], mask_BT, Packing.of(mask_BT, own, start))
 
     def repeated(self) -> "TokenBatch":
-        """The batch's sentences twice: (2B, T)."""
+        """Return the batch's sentences twice: (2B, T)."""
         return self.joined([self, self])
 
 
@@ -244,29 +244,29 @@ class TokenisedText:
         self.pad_id = pad_id
 
     def __len__(self) -> int:
-        """Number of sentences."""
+        """Return the number of sentences."""
         return len(self.starts) - 1
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """Tokens of each sentence."""
+        """Return the number of tokens of each sentence."""
         return np.diff(self.starts)
 
     def lengths_of(self, rows: Rows) -> NDArray[np.int64]:
-        """Tokens of some sentences."""
+        """Return the numbers of tokens of some sentences."""
         rows = np.asarray(rows)
         lengths: NDArray[np.int64] = self.starts[rows + 1] - self.starts[rows]
         return lengths
 
     def subset(self, rows: NDArray[np.int64]) -> "TokenisedText":
-        """Some sentences, in the order of ``rows``."""
+        """Return some sentences, in the order of ``rows``."""
         lengths = self.lengths_of(rows)
         starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
         positions = np.repeat(self.starts[rows] - starts[:-1], lengths) + np.arange(starts[-1])
         return TokenisedText(self.ids[positions], starts, self.pad_id)
 
     def batch(self, rows: Rows) -> TokenBatch:
-        """Pad ``rows`` to the longest of them."""
+        """Return a batch of ``rows``, padded to the longest of them."""
         starts, lengths = self.starts[rows], self.lengths_of(rows)
         column = np.arange(lengths.max())
         token = column < lengths[:, None]
@@ -276,7 +276,7 @@ class TokenisedText:
 
 
 def tokenise(tokenizer: PreTrainedTokenizerBase, sentences: Sequence[str], max_tokens: int) -> TokenisedText:
-    """Tokenise ``sentences``, each cut to ``max_tokens`` ids, special tokens included."""
+    """Return the tokens of ``sentences``, each cut to ``max_tokens`` ids including special tokens."""
     ids: list[NDArray[np.int32]] = []
     lengths: list[int] = []
     for start in range(0, len(sentences), _SLICE):

@@ -1,4 +1,4 @@
-"""The cells of all tables: one kind of row, whoever computes it (``columns.TABLE``), and its numbers as text."""
+"""Cells of all tables: rows of ``columns.TABLE``, and their numbers as text."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
@@ -15,13 +15,13 @@ Row = dict[str, Any]
 
 
 class CellValues(NamedTuple):
-    """One cell before it is summarised: a value per seed, or per draw, or notes on why it is empty."""
+    """Cell before it is summarised: a value per seed, or per draw, or notes on why it is empty."""
 
     by_seed: Mapping[int, float]
     n: int
     notes: tuple[str, ...]
     by_task: Mapping[str, float] = MappingProxyType({})
-    """The parts of a mean over tasks."""
+    """Values of the tasks behind a mean over tasks."""
 
 
 def cell(
@@ -32,12 +32,12 @@ def cell(
     labels: Iterable[Label] = (),
     printed: Printed | None = None,
 ) -> Row:
-    """The row of one cell.
+    """Return the row of one cell.
 
     Args:
         run: The table's row.
         heading: The table's column.
-        values: What it holds.
+        values: The cell's values.
         shows: Suite, task, aggregation, metric, scale and digits.
         labels: Substitutions that affect it.
         printed: The paper's number.
@@ -62,7 +62,7 @@ def cell(
 
 
 def paired(sides: Sequence[Mapping[int, float]], fixed: Sequence[bool]) -> dict[int, tuple[float, float]]:
-    """Values of two sides, seed by seed; a fixed side has one value, which stands against every seed of the other."""
+    """Return the values of two sides by seed; a fixed side has one value, which is compared with each seed's."""
     ours, theirs = sides
     if fixed[1]:
         return {seed: (value, fmean(theirs.values())) for seed, value in ours.items()}
@@ -72,7 +72,7 @@ def paired(sides: Sequence[Mapping[int, float]], fixed: Sequence[bool]) -> dict[
 
 
 def text_of(row: Mapping[str, Any], alpha: float) -> Row:
-    """The texts of one cell, empty where there is nothing to show.
+    """Return the texts of one cell; a text without a value is empty.
 
     Args:
         row: The cell.
@@ -91,44 +91,44 @@ def text_of(row: Mapping[str, Any], alpha: float) -> Row:
 
 
 def number(value: float, digits: int, *, signed: bool = False) -> str:
-    """A number with a true minus sign; zero has no sign."""
+    """Return a number with a true minus sign; zero has no sign."""
     rounded = round(value, digits) + 0.0  # -0.0 becomes 0.0
     sign = MINUS if rounded < 0 else "+" if signed and rounded else ""
     return f"{sign}{abs(rounded):.{digits}f}"
 
 
 def score_text(mean: float | None, sd: float | None, digits: int) -> str:
-    """Mean and standard deviation; the word gap if there is no mean."""
+    """Return mean and standard deviation as text; "gap" without a mean."""
     if mean is None:
         return GAP
     return number(mean, digits) if sd is None else f"{number(mean, digits)} ± {number(sd, digits)}"
 
 
 def p_text(p: float | None) -> str:
-    """A p-value of a claim with two significant digits, or as <.001; empty where nothing was tested."""
+    """Return the p-value of a claim with two significant digits, or as <.001; empty without a test."""
     if p is None:
         return ""
     return "<.001" if p < 0.001 else f"{p:.2g}".replace("0.", ".", 1)
 
 
 def p_equation(p: float) -> str:
-    """A p-value of a table in the usual notation, with = or <."""
+    """Return a p-value of a table in the usual notation, with = or <."""
     return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".", 1)
 
 
 def brief(value: float) -> str:
-    """A number with two decimals, or with two significant digits where it is small."""
+    """Return a number with two decimals or, if it is small, with two significant digits."""
     return f"{value:.2f}" if abs(value) >= 0.1 or value == 0 else f"{value:.2g}"
 
 
 def between(values: Sequence[float]) -> str:
-    """The lowest and the highest of some whole numbers: 150 to 1,650; empty without numbers."""
+    """Return the minimum and maximum of whole numbers as text: 150 to 1,650; empty without numbers."""
     ends = (f"{end:,.0f}" for end in (min(values), max(values))) if values else ()
     return " to ".join(dict.fromkeys(ends))
 
 
 def printed_sides(row: Mapping[str, Any]) -> str:
-    """A paper's two numbers, of a row of ``columns.CLAIMS``: 78.5 against 76.21."""
+    """Return the paper's two numbers in a row of ``columns.CLAIMS`` as text: 78.5 against 76.21."""
     sides = [row["printed_ours"], row["printed_theirs"]]
     if sides == [None, None]:
         return ""

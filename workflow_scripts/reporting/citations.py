@@ -19,9 +19,9 @@ OF_METHODS: Mapping[str, Sequence[str]] = {
     "supervised_simcse": ("SimCSE",),
     "three_r": ("3R",),
 }
-"""The papers to cite for a method, by its module: abbreviations of references."""
+"""Papers to cite for a method, by its module, as abbreviations of references."""
 OF_READOUTS: Mapping[str, Sequence[str]] = {"s2sent": ("S2Sent",), "layer_attention": ("LayerAttPooler",)}
-"""The same for the readouts that papers propose, by their kind."""
+"""Papers to cite for a readout, by its kind."""
 
 
 def papers_of(method: Mapping[str, Any]) -> list[str]:

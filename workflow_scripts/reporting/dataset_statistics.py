@@ -1,8 +1,9 @@
 """Statistics of datasets: rows, classes, balance, vocabulary, lengths (extraction study, Tables 2 and 3).
 
 The study does not describe its "plain word tokenisation". ASSUME: for datasets that are already tokenised, words are
-separated by spaces (``whitespace`` gives exactly the vocabularies that Table 2 prints for biomedical and googleTS);
-elsewhere, texts are lower-cased and punctuation marks are words (``marks_apart``), which comes within 6% of Table 3.
+separated by spaces (``whitespace`` gives exactly the vocabularies that Table 2 prints for biomedical and googleTS); for
+other datasets, texts are lower-cased and punctuation marks are words (``marks_apart``), which comes within 6% of Table
+3.
 """
 
 import re
@@ -37,12 +38,12 @@ def build(
     labels: Sequence[Label],
     printed: Mapping[tuple[str, ...], Printed],
 ) -> pa.Table:
-    """Describe the dataset of every row, in the columns of ``columns.TABLE``.
+    """Return the statistics of the dataset of every row, in the columns of ``columns.TABLE``.
 
     Args:
         table: The datasets to describe.
         datasets: Scored pairs or labelled texts, by name; an empty one is a gap.
-        pieces: Splits texts into the encoder's pieces.
+        pieces: Function that splits texts into the encoder's pieces.
         labels: Labels of substitutions that affect the pieces.
         printed: The paper's numbers.
 
@@ -74,19 +75,19 @@ def _rows_of(row: Row, table: pa.Table) -> pa.Table:
     if len(table) and not len(found):
         known = ", ".join(sorted(set(map(str, table["split"].to_pylist()))))
         raise ConfigError(
-            f"{row.name}: dataset {row.dataset} has no split {row.split}; has {known}. Name one."
+            f"{row.name}: dataset {row.dataset} has no split {row.split}. Choose one of {known}."
         )
     return found
 
 
 def describe(table: pa.Table, graded: bool, words: str, pieces: Tokenise) -> dict[str, float]:
-    """The statistics of one dataset by column; the sentences of a pair count as one text.
+    """Return the statistics of one dataset by column; the sentences of a pair count as one text.
 
     Args:
         table: Columns of ``columns.PAIRS`` or ``columns.LABELLED``; at least one row.
         graded: Whether the score or label is a grade.
-        words: How texts are split into words.
-        pieces: How they are split into pieces.
+        words: Name of the way to split texts into words.
+        pieces: Function that splits texts into the encoder's pieces.
     """
     of_pairs = ("sentence1", "sentence2", "score")
     first, second, label = of_pairs if table.schema.equals(PAIRS) else ("text1", "text2", "label")
@@ -105,13 +106,13 @@ def describe(table: pa.Table, graded: bool, words: str, pieces: Tokenise) -> dic
 
 
 def end_ratio(grades: pa.ChunkedArray) -> float:
-    """Number of grades within one point of the highest, divided by the number within one point of the lowest."""
+    """Return the number of grades within a point of the highest, divided by that within a point of the lowest."""
     values_N = np.asarray(grades.cast(pa.float64()))
     return float((values_N >= values_N.max() - 1).sum() / (values_N <= values_N.min() + 1).sum())
 
 
 def token_numbers(texts: Sequence[Sequence[str]], mark: str) -> dict[str, float]:
-    """Number of distinct tokens, tokens per text, and the percentage of tokens that consist of letters only."""
+    """Return the number of distinct tokens, tokens per text, and the percentage of tokens that are only letters."""
     counts = Counter(chain.from_iterable(texts))
     letters = sum(count for token, count in counts.items() if token.isalpha())
     return {

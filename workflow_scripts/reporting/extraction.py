@@ -1,11 +1,11 @@
 """Tables of the extraction study: rows are variants and columns models, or rows are models and columns measures.
 
-A model is a representation, mixing weight and layers; a variant a weighting and post-processing; a measure says which
-scores of which tasks are averaged. The mean over tasks is taken for each draw; a model without draws has one.
+A model is a representation, mixing weight and layers. A variant is a weighting and post-processing. A measure lists the
+tasks and metrics to average. The mean over tasks is computed for each draw; a model without draws has one value.
 
-A paper's mean over tasks is comparable only where the study averages the same tasks. Where a study lacks some, its
-number is compared with the mean over the tasks that it has, computed from the paper's tables of single tasks; the
-paper's tables agree with each other to .06 (O-87).
+A paper's mean over tasks is comparable only if the study averages the same tasks. If a study lacks some tasks, its
+number is compared with the paper's mean over the tasks that the study has, computed from the paper's tables of single
+tasks. The paper's tables agree with each other to .06 (O-87).
 """
 
 from collections import defaultdict
@@ -28,28 +28,28 @@ from workflow_scripts.reporting.records import record_of, wildcard
 from workflow_scripts.settings.extraction import ExtractionTable, Measure, Model, Names, Variants
 
 STATIC = "static"
-"""The name of an encoder's table of input embeddings among layers: the paper's layer -1."""
+"""Name of the input embeddings among the layers of an encoder: the paper's layer -1."""
 NOT_ASKED = "not in the study's grid"
-"""The note of a cell that no block of the study asks for, which differs from a gap."""
+"""Note of a cell that is in no block of the study, unlike a gap."""
 
 Numbers = Mapping[tuple[str, ...], Printed]
-"""Group, row and column to a paper's number."""
+"""Numbers of a paper, by group, row and column."""
 
 
 class Variant(NamedTuple):
-    """A weighting of token vectors and a post-processing of sentence vectors."""
+    """Weighting of token vectors and post-processing of sentence vectors."""
 
     weighting: str
     postprocess: str
 
     def text(self, names: Names) -> str:
-        """As the paper prints it: ``idf^T + quantile-u``."""
+        """Return the variant in the paper's notation: ``idf^T + quantile-u``."""
         parts = [names.weightings[self.weighting], names.postprocessings[self.postprocess]]
         return " + ".join(filter(None, parts))
 
 
 def variants_of(blocks: Iterable[Variants]) -> list[Variant]:
-    """Every variant of some blocks in order, each once."""
+    """Return the distinct variants of some blocks, in order."""
     pairs = (pair for block in blocks for pair in product(block.weightings, block.postprocessings))
     return list(dict.fromkeys(Variant(*pair) for pair in pairs))
 
@@ -59,7 +59,7 @@ class Scores:
 
     @classmethod
     def read(cls, files: Sequence[Path], names: Names) -> "Scores":
-        """Scores in some files, of the measures that ``names`` defines."""
+        """Return the scores in some files, of the measures that ``names`` defines."""
         scores = cls((read_table(path, EXTRACTION) for path in files), names.measures.values())
         for path in files:
             scores.labels[wildcard(path, "representation")].update(record_of(path).labels)
@@ -67,7 +67,7 @@ class Scores:
 
     def __init__(self, tables: Iterable[pa.Table], measures: Iterable[Measure]) -> None:
         self.labels: dict[str, set[Label]] = defaultdict(set)
-        """Substitutions that affect each representation."""
+        """Labels of the substitutions that affect each representation."""
         wanted = list(measures)
         metrics = [metric for measure in wanted for metric in measure.metrics]
         kept = pc.field("aggregation").isin([measure.aggregation for measure in wanted])
@@ -87,18 +87,18 @@ class Scores:
                 self._layers[row["representation"]][row["layers"]] = None
 
     def layers(self, representation: str) -> list[str]:
-        """Layers that a representation was scored with: layer -1, the others, then combinations by their length."""
+        """Return the scored layers of a representation: layer -1, the others, then combinations by their length."""
         return sorted(
             self._layers[representation],
             key=lambda name: (name != STATIC, not name.isdigit(), name.count("+"), len(name), name),
         )
 
     def tasks(self, measure: Measure) -> list[str]:
-        """Tasks that a measure averages over."""
+        """Return the tasks over which a measure averages."""
         return measure.tasks or list(self._tasks[measure.kind])
 
     def cell(self, model: Model, variant: Variant, measure: Measure) -> CellValues:
-        """The value of one cell, times the measure's scale; a gap in any of its tasks makes the cell a gap."""
+        """Return the value of one cell, times the measure's scale; a gap in any of its tasks makes the cell a gap."""
         found = {task: self._task_scores(model, variant, measure, task) for task in self.tasks(measure)}
         lacking = [task for task, rows in found.items() if not rows]
         if lacking or not found:
@@ -121,7 +121,7 @@ class Scores:
         )
 
     def _task_scores(self, model: Model, variant: Variant, measure: Measure, task: str) -> Mapping[int, Row]:
-        """Scores of one task by draw, of the first metric that the task has."""
+        """Return the scores of one task by draw, of the first metric that the task has."""
         place = (model.representation, model.mixing_weight, model.layers, *variant)
         places = ((*place, measure.kind, task, measure.aggregation, metric) for metric in measure.metrics)
         return next((self._rows[place] for place in places if place in self._rows), {})
@@ -134,7 +134,7 @@ _PLACE = (
 
 
 class CellPlace(NamedTuple):
-    """One cell: row and column as the paper names them, and what it holds."""
+    """One cell: row and column in the paper's words, and its model, variant and measure."""
 
     group: str
     row: str
@@ -143,16 +143,16 @@ class CellPlace(NamedTuple):
     variant: Variant
     measure: str
     several: bool
-    """Whether the table has several groups."""
+    """Whether the table has more than one group."""
 
     @property
     def run(self) -> str:
-        """Name of the row in a table, with its group if there are several."""
+        """Return the name of the row in a table, with its group if the table has several."""
         return f"{self.group}: {self.row}" if self.several else self.row
 
 
 def places(table: ExtractionTable, names: Names) -> list[CellPlace]:
-    """Every cell in order."""
+    """Return the cells of a table in order."""
     variants = variants_of(table.variants)
     if table.columns == "models":
         several = len(set(table.measures)) > 1
@@ -168,7 +168,7 @@ def places(table: ExtractionTable, names: Names) -> list[CellPlace]:
 
 
 def shown(table: ExtractionTable, names: Names) -> dict[str, str]:
-    """Rows and columns that readers see under another name than the paper's."""
+    """Return the display names of rows and columns that differ from the paper's names."""
     words = {model: names.model(model) for model in table.models}
     if table.columns == "measures":
         named = {place.run: place._replace(row=words[place.model]).run for place in places(table, names)}
@@ -184,12 +184,12 @@ def build(
     printed: Numbers = MappingProxyType({}),
     of_tasks: Mapping[str, Numbers] = MappingProxyType({}),
 ) -> pa.Table:
-    """Build one table with the columns of ``columns.TABLE``.
+    """Return one table with the columns of ``columns.TABLE``.
 
     Args:
-        table: Which cells to show.
-        names: Definitions and labels behind its rows and columns.
-        scores: All that it needs.
+        table: The cells to show.
+        names: Definitions and labels of its rows and columns.
+        scores: The scores of its cells.
         printed: The paper's numbers for this table.
         of_tasks: The paper's numbers from each task's own table.
     """

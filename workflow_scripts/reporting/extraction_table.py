@@ -7,7 +7,7 @@ from workflow_scripts.settings.extraction import ExtractionTable, Names
 
 
 def tabulate_extraction(job: Job) -> None:
-    """Read the scores and the paper's numbers, build the table, write."""
+    """Write the table of a study's scores next to the paper's numbers."""
     name = job.wildcards["table"]
     table = ExtractionTable.parse(job.settings["table"], f"extraction.tables.{name}")
     names = Names.parse(job.settings["names"], "extraction")

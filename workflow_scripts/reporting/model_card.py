@@ -1,4 +1,4 @@
-"""The card of a model: what it is, what made it, what it scores, under which licences it may be used."""
+"""Card of a model: its kind, origin, scores and licences."""
 
 import inspect
 import json
@@ -28,12 +28,13 @@ _SCORE = ["kind", "suite", "task", "aggregation", "metric"]
 def write_model_card(job: Job) -> None:
     """Write the card of a model, with the metadata that the Hub reads, in a folder of its own (rule write_model_card).
 
-    The folder has the record of the card. The card itself is what the Hub shows.
+    The folder also has the record of the card. The Hub shows only the card.
     """
     settings, folder = job.settings, job.input("model").parent
     record, histories = check_model_folder(folder), job.inputs("history")
     run, seed = record.wildcards["run"], int(record.wildcards["seed"])
-    tables = [  # in scores/<kind>/<suite>/<run>
+    # files are scores/<kind>/<suite>/<run>/...
+    tables = [
         read_table(path, SCORES).to_pandas().assign(kind=path.parents[2].name)
         for path in job.inputs("scores")
     ]
@@ -63,8 +64,8 @@ def write_model_card(job: Job) -> None:
 def metadata(settings: Mapping[str, Any], run: str, scores: Sequence[Mapping[str, Any]]) -> ModelCardData:
     """Return the front matter of a card, in the Hub's words.
 
-    The Hub knows licences by identifiers; another one is ``other`` with its name. A score of a task that two suites
-    have stands once.
+    The Hub has identifiers for licences; any other licence is ``other`` with its name. The score of a task that is in
+    two suites occurs once.
     """
     licences = sorted({source["licence"] for source in settings["encoders"]})
     known = [licence.lower() for licence in licences if licence.lower() in _KNOWN_LICENCES]
@@ -97,7 +98,7 @@ def metadata(settings: Mapping[str, Any], run: str, scores: Sequence[Mapping[str
 
 
 def over_seeds(scores: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
-    """The scores of whole tasks of one seed, a row each, with mean, sd and number of all seeds."""
+    """Return a row for each score of a whole task of one seed, with mean, sd and number of all seeds."""
     whole = scores[scores["value"].notna() & ~scores["aggregation"].str.contains(":")]
     spread = whole.groupby(_SCORE)["value"].agg(["mean", "std", "count"])
     own = whole[whole["seed"] == seed].set_index(_SCORE)["value"]

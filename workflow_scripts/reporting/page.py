@@ -1,8 +1,8 @@
-"""One self-contained HTML page about a study: its main comparison, claims, tables, figures, data; nothing to fetch.
+"""Self-contained HTML page about a study: main comparison, claims, tables, figures and data.
 
-Everything that comes from data is escaped when it is printed. Figures are images, in which no script runs, one for
-wide and one for narrow screens; their texts stand on the page. The page forbids all scripts but its own, which sorts
-and filters tables and is named by its hash.
+All text from data is escaped when it is printed. Figures are images, in which no script runs, one for wide and one for
+narrow screens; their texts are part of the page. The page forbids all scripts except its own, which sorts and filters
+tables and is allowed by its hash.
 """
 
 import hashlib
@@ -39,11 +39,11 @@ from workflow_scripts.settings.grids import PAPERS
 from workflow_scripts.settings.report import Page as Config
 
 Shown = dict[str, Any]
-"""Values of the template, by the names that it uses."""
+"""Values for the template, by the template's names."""
 
 
 def page(job: Job) -> str:
-    """The page about the study of a job."""
+    """Return the page about the study of a job."""
     config = Config.parse(job.settings["page"], "report.page")
     report = job.outputs["report"]
     made = _sections(job)
@@ -69,27 +69,27 @@ def page(job: Job) -> str:
 
 
 def _policy_hash(script: str) -> str:
-    """The hash by which a content security policy names an inline script."""
+    """Return the hash by which a content security policy allows an inline script."""
     digest = hashlib.sha256(str(script).encode()).digest()
     return f"'sha256-{b64encode(digest).decode()}'"
 
 
 def _rows_of(path: Path) -> int:
-    """Rows of a table, without reading it."""
+    """Return the number of rows of a table, without reading them."""
     return int(pq.read_metadata(path).num_rows)
 
 
 def compare_runs(sheet: Sheet, heading: str) -> Shown:
-    """The runs of a table by one of its columns, as the template draws them: a dot and an interval each.
+    """Return the runs of a table by one of its columns, to be drawn by the template as dots with intervals.
 
     The interval of a mean over seeds is Student's, at one less the level of the table's tests; one seed has none.
 
     Args:
         sheet: The table.
-        heading: Of the column.
+        heading: Heading of the column.
 
     Returns:
-        Nothing where no run has a value. Places are in percent of the picture's width, from the left.
+        Places in percent of the picture's width, from the left; empty if no run has a value.
     """
     column = sheet.headings.index(heading)
     cells = [line["cells"][column] for line in sheet.run_rows]
@@ -116,7 +116,7 @@ def compare_runs(sheet: Sheet, heading: str) -> Shown:
 
 
 def _ends(row: Row, alpha: float) -> dict[str, float]:
-    """Mean, ends of its interval, and the paper's value of a cell, as far as they are known."""
+    """Return mean, ends of its interval, and the paper's value of a cell, as far as they are known."""
     mean, printed = row["mean"], row["published"]
     reach = 0.0 if row["sd"] is None else half_width(row["sd"], row["seeds"], alpha)
     measured = {} if mean is None else {"low": mean - reach, "mean": mean, "high": mean + reach}
@@ -124,7 +124,7 @@ def _ends(row: Row, alpha: float) -> dict[str, float]:
 
 
 def _sections(job: Job) -> list[Shown]:
-    """A section for each table of the study, in order; shared files are read once, as histories may be thousands."""
+    """Return a section for each table of the study, in order; files shared by tables are read only once."""
     figures, histories = defaultdict[str, list[Shown]](list), defaultdict[str, list[Path]](list)
     for path in job.inputs("figures"):
         record = record_of(path)
@@ -145,7 +145,7 @@ def _section(
     histories: Mapping[str, Sequence[Path]],
     figures: Mapping[str, Sequence[Shown]],
 ) -> Shown:
-    """One table: its cells, their data, the trainings of its runs, its figures."""
+    """Return one table: its cells, their data, the trainings of its runs, its figures."""
     times = next((one for one in job.inputs("times") if one.stem == path.stem), None)
     sheet = sheet_of(path, times)
     experiment = experiment_of(path) if "experiment" in record_of(path).settings else None
@@ -164,7 +164,7 @@ def _section(
 
 
 def _training(run: str, histories: Sequence[Path]) -> Shown:
-    """The training of one run: steps, sentences a step, rate, checkpoints kept."""
+    """Return the training of one run: steps, sentences per step, rate, selected checkpoints."""
     training = record_of(histories[0]).settings["training"]
     tables = {path: read_table(path, HISTORY) for path in histories}
     return {
@@ -186,7 +186,7 @@ def _training(run: str, histories: Sequence[Path]) -> Shown:
 
 
 def _drawing(path: Path, record: Record, said: Shown) -> Shown:
-    """A figure as images, which run and fetch nothing, with its texts and its data."""
+    """Return a figure as images, which run no script and fetch nothing, with its texts and data."""
     caption: str = record.settings["figures"][path.stem]["caption"]
     images = {width: path.with_suffix(f".{width}.svg") for width in ("wide", "narrow")}
     return {
@@ -203,12 +203,12 @@ def _drawing(path: Path, record: Record, said: Shown) -> Shown:
 
 
 def _as_link(svg: Path) -> str:
-    """A picture as a link that holds it."""
+    """Return a picture as a data link."""
     return f"data:image/svg+xml;base64,{b64encode(svg.read_bytes()).decode()}"
 
 
 def _datasets(job: Job) -> list[Shown]:
-    """Rows kept, rows dropped by reason, and the labels of each dataset's source."""
+    """Return for each dataset the kept rows, the dropped rows by reason, and the labels of its source."""
     dropped = _by(job, "dropped", "dataset")
     return [
         {
@@ -223,7 +223,7 @@ def _datasets(job: Job) -> list[Shown]:
 
 
 def _corpora(job: Job) -> list[Shown]:
-    """Size, lost round trips and overlap with evaluation sets of each corpus."""
+    """Return for each corpus its size, lost round trips and overlap with evaluation sets."""
     overlaps, lost = (_by(job, role, "corpus") for role in ("contamination", "lost"))
     return [
         {
@@ -239,7 +239,7 @@ def _corpora(job: Job) -> list[Shown]:
 
 
 def _by(job: Job, role: str, name: str) -> dict[str, Path]:
-    """The files of a role by a wildcard of the jobs that made them."""
+    """Return the files of a role by a wildcard of the jobs that made them."""
     return {wildcard(path, name): path for path in job.inputs(role)}
 
 
@@ -249,7 +249,7 @@ def _rows(path: Path, schema: pa.Schema) -> list[Row]:
 
 
 def _overlap(path: Path) -> list[Shown]:
-    """A line for each evaluation set: its texts, and how many of them occur in the corpus in each sense."""
+    """Return a row for each evaluation set: its number of texts, and of those in the corpus in each sense."""
     by_task: dict[str, Shown] = {}
     for row in _rows(path, CONTAMINATION):
         by_task.setdefault(row["task"], {"task": row["task"]})[row["match"]] = row
@@ -257,7 +257,7 @@ def _overlap(path: Path) -> list[Shown]:
 
 
 def _pools(job: Job) -> list[Shown]:
-    """Size, sources and share of listed words of each pool of exemplars."""
+    """Return for each pool of exemplars its size, sources and share of listed words."""
     return [
         {
             "name": wildcard(path, "pool"),
@@ -272,7 +272,7 @@ def _pools(job: Job) -> list[Shown]:
 
 
 def _development(job: Job) -> list[Shown]:
-    """The number of pairs in each development set."""
+    """Return the number of pairs in each development set."""
     return [
         {
             "name": found["dataset"] if "dataset" in found else f"of corpus {found['corpus']}",
@@ -285,7 +285,7 @@ def _development(job: Job) -> list[Shown]:
 
 
 def _claims(job: Job) -> Shown:
-    """Claims that this study compares with their verdicts, and the others; empty if it compares none."""
+    """Return the claims that this study compares, with verdicts, and the other claims; empty if it compares none."""
     for path in job.inputs("claims"):
         rows = [
             row

@@ -1,4 +1,4 @@
-"""Facts from records for reporting: a file's run, the job that made it, and its labels."""
+"""Facts from records: a file's run, its job, and its labels."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -14,7 +14,7 @@ from workflow_scripts.settings.grids import Experiment
 
 
 class RunTable(NamedTuple):
-    """The table of one run and seed."""
+    """A table of one run and seed."""
 
     run: str
     seed: int
@@ -22,10 +22,10 @@ class RunTable(NamedTuple):
 
 
 def record_of(path: Path) -> Record:
-    """The record of the artefact at ``path``.
+    """Return the record of the artefact at ``path``.
 
     Raises:
-        DataError: if it has none.
+        DataError: if the file has no record.
     """
     record = read_record(path)
     if record is None:
@@ -34,25 +34,25 @@ def record_of(path: Path) -> Record:
 
 
 def experiment_of(table: Path) -> Experiment:
-    """The grid that the table at ``table`` was made for, as its record tells."""
+    """Return the grid of the table at ``table``, from its record."""
     return Experiment.parse(record_of(table).settings["experiment"], f"{table}: experiment")
 
 
 def wildcard(path: Path, name: str) -> str:
-    """The value of one wildcard of the job that made ``path``."""
+    """Return the value of one wildcard of the job that made ``path``."""
     return record_of(path).wildcards[name]
 
 
 def run_and_seed(path: Path) -> tuple[str, int]:
-    """The run and seed that the artefact at ``path`` belongs to."""
+    """Return the run and seed of the artefact at ``path``."""
     return wildcard(path, "run"), int(wildcard(path, "seed"))
 
 
 def run_tables(paths: Iterable[Path], schema: pa.Schema) -> Iterator[RunTable]:
-    """Read tables of runs, one after another.
+    """Yield tables of runs, read one after another.
 
     Raises:
-        DataError: if one is damaged or has other columns.
+        DataError: if a table is damaged or has other columns.
     """
     for path in paths:
         yield RunTable(*run_and_seed(path), read_table(path, schema))
@@ -65,7 +65,7 @@ class Labels(NamedTuple):
     gaps: tuple[str, ...]
 
     def sentences(self) -> list[str]:
-        """All labels, a sentence for each kind."""
+        """Return all labels, as a sentence for each kind."""
         kinds = {"Substitution": self.substitutions, "Gap": self.gaps}
         return [
             f"{kind}{'s' if len(labels) > 1 else ''}: {'; '.join(labels)}."
@@ -75,7 +75,7 @@ class Labels(NamedTuple):
 
 
 def split_labels(labels: Iterable[Label]) -> Labels:
-    """Separate labels into substitutions and gaps."""
+    """Return labels separated into substitutions and gaps."""
     unique = sorted(set(labels), key=str)
     return Labels(
         substitutions=tuple(label.text for label in unique if label.kind == "substitution"),
@@ -84,14 +84,15 @@ def split_labels(labels: Iterable[Label]) -> Labels:
 
 
 def steps(history: pa.Table) -> int:
-    """Optimiser steps of a training (``columns.HISTORY``)."""
+    """Return the number of optimiser steps of a training (``columns.HISTORY``)."""
     return int(history["step"][-1].as_py()) if len(history) else 0
 
 
 def kept(history: pa.Table) -> tuple[int, float | None]:
-    """Step and development score of the weights that a training kept.
+    """Return step and development score of the weights that a training kept.
 
-    Those of the best score, the first among equals; where no score was measured, the last weights and None.
+    These are the weights with the best score, the first among equals. Without scores, they are the last weights, and
+    the score is None.
     """
     measured = history.filter(pc.field("dev_score").is_valid()).to_pylist()
     if not measured:

@@ -1,4 +1,4 @@
-"""Tables chosen from and compared: several as one, rows in the order of a column, some columns, and the best values.
+"""Selections from tables: several joined to one, rows sorted by a column, some of the columns, and the best values.
 
 Tables are joined by runs and headings. A heading of two tables is one column if both show a score of the same task. If
 a run has two different values in one column, either the run has a row for each table, or the heading a column for each.
@@ -18,10 +18,10 @@ from workflow_scripts.settings.suites import direction_of
 
 T = TypeVar("T")
 By = Literal["run", "heading"]
-"""What occurs once in a joined table: each run (a row), or each heading (a column)."""
+"""The unique names of a joined table: its runs (rows) or its headings (columns)."""
 
 _CONTENT = ("task", "aggregation", "metric", "scale")
-"""What a cell shows; suites of two studies may have different names."""
+"""Keys that identify the quantity of a cell; suites of two studies may have different names."""
 _VALUES = ("mean", "sd", "seeds", "n", "repeats", "values", "note")
 _COMPARED = ("baseline", "difference", "p_value", "detectable")
 _OTHER_BASELINES = "difference left out: the joined tables compare this run with different runs"
@@ -31,7 +31,7 @@ _OTHER_BASELINES = "difference left out: the joined tables compare this run with
 
 
 class _Names(NamedTuple):
-    """New names of the runs and headings of one table; those that keep theirs are not in it."""
+    """New names of the runs and headings of one table; unchanged names are left out."""
 
     runs: Mapping[str, str]
     headings: Mapping[str, str]
@@ -44,11 +44,11 @@ class _Names(NamedTuple):
 
 
 def join(sheets: Mapping[str, Sheet], by: By) -> Sheet:
-    """Join tables to one, which has every run and every heading of each.
+    """Return one table with all runs and all headings of several tables.
 
     Args:
-        sheets: The tables, each by a text that tells it from the others.
-        by: Whether runs or headings occur once if values differ.
+        sheets: The tables, by a distinct text for each.
+        by: Whether runs or headings stay unique if values differ.
 
     Returns:
         One table. Cells that no table has are empty.
@@ -108,7 +108,7 @@ def _renamed(sheet: Sheet, names: _Names) -> Iterable[tuple[str, str]]:
 
 
 def _differing(facts: Iterable[Mapping[str, T]], differ: Callable[[T, T], bool]) -> set[str]:
-    """Return the names whose facts differ between two of several tables."""
+    """Return the names whose facts differ between at least two tables."""
     return {
         name
         for one, other in combinations([*facts], 2)
@@ -118,7 +118,7 @@ def _differing(facts: Iterable[Mapping[str, T]], differ: Callable[[T, T], bool])
 
 
 def _contents(sheet: Sheet) -> dict[str, set[str]]:
-    """Return what each heading of a table shows."""
+    """Return the quantities that each heading of a table shows."""
     found = defaultdict[str, set[str]](set)
     for row in sheet.rows:
         found[row["heading"]].add(repr([row[key] for key in _CONTENT]))
@@ -126,9 +126,9 @@ def _contents(sheet: Sheet) -> dict[str, set[str]]:
 
 
 def _values(sheet: Sheet, key: str, other: str, apart: Collection[str] = ()) -> dict[str, dict[str, str]]:
-    """Return the values of each run by heading, or of each heading by run, but for headings that are kept apart.
+    """Return the values of each run by heading, or of each heading by run, without the headings of ``apart``.
 
-    A run that is compared with another has it under an empty heading.
+    The run with which a run is compared is its value under an empty heading.
     """
     found = defaultdict[str, dict[str, str]](dict)
     for row in sheet.rows:
@@ -145,7 +145,7 @@ def _contradict(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
 
 
 def _with_baselines(sheets: Mapping[str, Sheet], runs: set[str]) -> set[str]:
-    """Return runs with those that are compared with them, directly or through others."""
+    """Return runs, and all runs that are compared with them, directly or through others."""
     compared = {(row["run"], row["baseline"]) for sheet in sheets.values() for row in sheet.rows}
     found = set(runs)
     while more := {run for run, baseline in compared if baseline in found} - found:
@@ -154,7 +154,7 @@ def _with_baselines(sheets: Mapping[str, Sheet], runs: set[str]) -> set[str]:
 
 
 def _named_alike(sheets: Mapping[str, Sheet]) -> set[str]:
-    """Return runs that readers would see under the name of another run; they keep their identifiers."""
+    """Return runs whose display name is that of another run; they keep their identifiers."""
     found = defaultdict[str, set[str]](set)
     for sheet in sheets.values():
         for row in sheet.rows:
@@ -163,7 +163,7 @@ def _named_alike(sheets: Mapping[str, Sheet]) -> set[str]:
 
 
 def _joined_rows(sheets: Mapping[str, Sheet], names: Mapping[str, _Names]) -> list[Row]:
-    """Return the cells of all tables under their new names; equal ones once, with the labels of all."""
+    """Return the cells of all tables under their new names; equal cells once, with all labels."""
     found: dict[tuple[str, str], Row] = {}
     baselines = defaultdict[str, set[str]](set)
     for label, sheet in sheets.items():
@@ -186,7 +186,7 @@ def _joined_rows(sheets: Mapping[str, Sheet], names: Mapping[str, _Names]) -> li
 
 
 def _without_difference(row: Row) -> Row:
-    """Return a cell without its comparison, and with the reason if it had one."""
+    """Return a cell without its comparison; if it had one, with the reason in the note."""
     notes = [row["note"], _OTHER_BASELINES if row["difference"] is not None else None]
     return row | dict.fromkeys(_COMPARED) | {"note": "; ".join(filter(None, notes)) or None}
 
@@ -227,10 +227,10 @@ def without_notes(sheet: Sheet) -> Sheet:
 
 
 def check_columns(sheets: Iterable[Sheet], wanted: Iterable[str], option: str) -> None:
-    """Check that each name is a column of at least one of the tables.
+    """Raise DataError unless each name is a column of at least one table.
 
     Raises:
-        DataError: with the nearest name, if one is not.
+        DataError: with the most similar name.
     """
     known = {name: None for sheet in sheets for name in column_names(sheet)}
     for name in wanted:
@@ -239,7 +239,7 @@ def check_columns(sheets: Iterable[Sheet], wanted: Iterable[str], option: str) -
 
 
 def column_names(sheet: Sheet) -> dict[str, list[str]]:
-    """Return all names of columns, each with its headings: several if joined tables have one of this name."""
+    """Return the headings of each name of columns; several if joined tables have columns of one name."""
     found = defaultdict[str, list[str]](list)
     for heading in sheet.headings:
         old = sheet.of_heading.get(heading, heading)
@@ -268,10 +268,10 @@ def direction(row: Row) -> int:
 
 
 def best(sheet: Sheet) -> frozenset[tuple[str, str]]:
-    """Return the cells with the best value of their column, by run and heading; all of several that print alike.
+    """Return the cells with the best value of their column, by run and heading; all cells that are printed alike.
 
-    Compared are cells that show the same score of the same number of texts. A cell that none is compared with is not
-    the best, nor is one of a measure of which neither end is better.
+    Cells are compared if they show the same score of the same number of texts. A cell without another to compare it
+    with is not the best. Neither is a cell of a measure without a better end.
     """
     groups = defaultdict[tuple[object, ...], list[Row]](list)
     for row in sheet.rows:

@@ -1,4 +1,4 @@
-"""Tables as readers see them: a frame of cells, each as text, and its views as terminal, Markdown, LaTeX and CSV.
+"""Tables for readers: a frame of cells with their texts, and its views for terminal, Markdown, LaTeX and CSV.
 
 A substitution is marked by a letter on each run that it affects, a note by a number on each of its cells, or on the
 heading if it applies to all cells of a column.
@@ -26,32 +26,32 @@ from workflow_scripts.settings.extraction import ExtractionTable, Names
 
 @dataclass(frozen=True)
 class Sheet:
-    """One table, whichever rule made it."""
+    """One table of any rule, with names, notes and labels for readers."""
 
     name: str
     title: str
     source: str
     """Paper and table."""
     alpha: float
-    """Level of significance of its tests; 0 without tests."""
+    """Level of significance of the table's tests; 0 without tests."""
     settings: str
-    """Configuration file that defines it."""
+    """Configuration file that defines the table."""
     rows: Sequence[Row]
-    """Its cells (``columns.TABLE``)."""
+    """Cells of the table (``columns.TABLE``)."""
     headings: Sequence[str]
-    """Its columns in order."""
+    """Headings of the table in order."""
     shown: Mapping[str, str] = field(default_factory=dict)
-    """Runs and headings that readers see under another name."""
+    """Display names of runs and headings that differ from their identifiers."""
     trained: Mapping[str, str] = field(default_factory=dict)
-    """Length of the training of each run; empty if all were trained equally long."""
+    """Length of the training of each run; empty if all have the same length."""
     of_heading: Mapping[str, str] = field(default_factory=dict)
-    """Headings of a joined table, each with the heading that it has in its own table."""
+    """Headings of a joined table, each with the heading in its original table."""
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """All cells, run by run in the order of the headings, with their texts (``cells.text_of``).
+        """Return all cells, run by run in the order of the headings, with their texts (``cells.text_of``).
 
-        Cells that joined tables do not have are empty: their number of seeds is None.
+        A joined table has empty cells, whose number of seeds is None, if one of its tables lacks a run or heading.
         """
         rows = [row | text_of(row, self.alpha) for row in self.rows]
         rows = [row | {"score": ""} if row["seeds"] is None else row for row in rows]
@@ -61,7 +61,7 @@ class Sheet:
 
     @cached_property
     def columns(self) -> list[Row]:
-        """A row a column: its ``name`` and ``measure``, and ``marks`` and ``notes`` that are of all its cells."""
+        """Return one dict per column: ``name``, ``measure``, and the ``marks`` and ``notes`` of all its cells."""
         behind = {heading: set.intersection(*map(set, own["labels"])) for heading, own in self._columns}
         everywhere = set.intersection(*behind.values())
         return [
@@ -77,10 +77,10 @@ class Sheet:
 
     @cached_property
     def run_rows(self) -> list[Row]:
-        """A row a run: its ``name``, ``marks`` of its substitutions, ``facts``, ``baseline`` and ``cells``.
+        """Return one dict per run: its ``name``, ``marks`` of substitutions, ``facts``, ``baseline`` and ``cells``.
 
-        It is a baseline if others are compared with it. The facts are its number of seeds, and how long it was trained
-        where runs of the table differ in that. It is compared with the run ``against``.
+        A run is a baseline if other runs are compared with it. The facts are its number of seeds and, if runs of the
+        table differ in it, the length of its training. The run is compared with the run ``against``.
         """
         of_columns = [head["labels"] for head in self.columns]
         lines = []
@@ -111,7 +111,7 @@ class Sheet:
 
     @cached_property
     def _common(self) -> dict[str, str | None]:
-        """The note that all cells of a column share, by heading."""
+        """Return the note that all cells of a column share, by heading."""
         return {
             heading: own["note"].iloc[0] if len({*own["note"]}) == 1 else None
             for heading, own in self._columns
@@ -119,18 +119,18 @@ class Sheet:
 
     @cached_property
     def notes(self) -> dict[str, int]:
-        """Each with its number, in the order of the numbers."""
+        """Return the number of each note, in the order of the numbers."""
         notes = filter(None, chain(self._common.values(), (row["note"] for row in self.rows)))
         return {note: number for number, note in enumerate(dict.fromkeys(notes), start=1)}
 
     @cached_property
     def labels(self) -> Labels:
-        """Substitutions, and data that are not there."""
+        """Return the labels of substitutions and of gaps."""
         return split_labels(Label.model_validate(label) for row in self.rows for label in row["labels"])
 
     @cached_property
     def substitutions(self) -> dict[str, str]:
-        """Each with what marks it: a to z, then aa, ab, ..."""
+        """Return the mark of each substitution: a to z, then aa, ab, ..."""
         letters = chain(ascii_lowercase, map("".join, product(ascii_lowercase, repeat=2)))
         return dict(zip(self.labels.substitutions, letters, strict=False))
 
@@ -139,47 +139,47 @@ class Sheet:
 
     @cached_property
     def baselines(self) -> list[str]:
-        """Runs that others are compared with."""
+        """Return the runs with which other runs are compared."""
         compared = {row["baseline"] for row in self.rows}
         return [run for run in self.cells["run"].unique() if run in compared]
 
     def named(self, name: str) -> str:
-        """Names for readers, in place of the identifiers of runs and headings."""
+        """Return the display name of a run or heading."""
         return self.shown.get(name, name)
 
     @property
     def facts(self) -> list[str]:
-        """Headings of the columns between the runs and their cells."""
-        return ["seeds", *["trained"] * bool(self.trained)]
+        """Return the headings of the columns between the runs and their cells."""
+        return ["seeds", "trained"] if self.trained else ["seeds"]
 
     @property
     def level(self) -> str:
-        """The level of significance, in the usual notation."""
+        """Return the level of significance in the usual notation."""
         return f"{self.alpha:g}".replace("0.", ".", 1)
 
     @property
     def has_bases(self) -> bool:
-        """Whether rows are compared with different runs, so that each must say with which."""
+        """Return whether rows are compared with different runs, which each row must then name."""
         return self.any_difference and self.only_baseline is None
 
     @property
     def only_baseline(self) -> str | None:
-        """The baseline of all rows, where they share one."""
+        """Return the baseline of all rows; None if they differ in it."""
         return self.baselines[0] if len(self.baselines) == 1 else None
 
     @property
     def any_difference(self) -> bool:
-        """Whether a cell shows a difference to its row's baseline."""
+        """Return whether a cell shows a difference to its row's baseline."""
         return bool((self.cells["difference_text"] != "").any())
 
     @property
     def any_tested(self) -> bool:
-        """Return whether a cell has the p of a test."""
+        """Return whether a cell has the p-value of a test."""
         return bool((self.cells["p_text"] != "").any())
 
     @property
     def summary(self) -> str:
-        """Return how values of several seeds are summed up in the cells."""
+        """Return a sentence on how cells summarise the values of several seeds."""
         return "mean ± standard deviation over seeds" if self.any_spread else "one value a cell"
 
     @property
@@ -189,7 +189,7 @@ class Sheet:
 
     @property
     def untested(self) -> str:
-        """Return why no difference of the table is tested; empty if one is, or if there is none."""
+        """Return the reason why no difference of the table is tested; empty if one is, or without differences."""
         if self.any_tested or not self.any_difference:
             return ""
         seeds = [count for count in self.cells["seeds"] if count]
@@ -200,16 +200,16 @@ class Sheet:
 
     @property
     def any_significant(self) -> bool:
-        """Whether a cell has a star, which then has to be explained."""
+        """Return whether a cell has a star, which then has to be explained."""
         return bool((self.cells["star"] != "").any())
 
 
 def sheet_of(path: Path, times: Path | None = None) -> Sheet:
-    """A table as its file and its record say.
+    """Return a table, read from its file and its record.
 
     Args:
-        path: Of the table.
-        times: Of its measured columns, if it has some.
+        path: File of the table.
+        times: File of its measured columns, if it has some.
     """
     record = record_of(path)
     rows = [row for part in (path, times) if part for row in read_table(part, TABLE).to_pylist()]
@@ -220,7 +220,7 @@ def sheet_of(path: Path, times: Path | None = None) -> Sheet:
     renamed: Mapping[str, str] = {
         row["run"]: row["name"] for row in settings.get("experiment", {}).get("rows", ())
     }
-    if "names" in settings:  # of a table of the extraction study
+    if "names" in settings:  # a table of the extraction study
         names = Names.parse(settings["names"], f"{path}: names")
         renamed = shown(ExtractionTable.parse(block, f"{path}: table"), names)
     return Sheet(
@@ -237,13 +237,13 @@ def sheet_of(path: Path, times: Path | None = None) -> Sheet:
 
 
 def _counts(seeds: Iterable[int]) -> str:
-    """Return the numbers of seeds that cells have: 2, 1 or 5, or 1, 2 or 5; empty cells do not count."""
+    """Return the numbers of seeds of cells as text: 2, 1 or 5, or 1, 2 or 5; empty cells do not count."""
     *others, last = [f"{count:,}" for count in sorted({*filter(None, seeds)})] or [""]
     return f"{', '.join(others)} or {last}" if others else last
 
 
 def _measure(cells: pd.DataFrame) -> str:
-    """The measure of a column, whose rows may differ in measure or dataset."""
+    """Return the measure of a column, whose rows may differ in measure or dataset."""
     scales = {*cells["scale"]}
     scale = f", times {scales.pop():g}" if len(scales) == 1 and not scales & {1, None} else ""
     parts = []
@@ -256,9 +256,9 @@ def _measure(cells: pd.DataFrame) -> str:
 
 
 def _grid(sheet: Sheet, cell: Callable[[Row], str], text: Callable[[str], str] = str) -> list[list[str]]:
-    """The texts of a table, its heading first; ``cell`` gives those of its cells, ``text`` escapes the others.
+    """Return the texts of a table, its heading first; ``cell`` returns those of its cells, ``text`` escapes the others.
 
-    Where rows are compared with different runs, a column says with which.
+    If rows are compared with different runs, a column has their names.
     """
 
     def named(one: Row) -> str:
@@ -279,14 +279,14 @@ def _grid(sheet: Sheet, cell: Callable[[Row], str], text: Callable[[str], str] =
 
 
 def _signed(text: str, one: Row) -> str:
-    """A text with the signs of its footnotes."""
+    """Return a text with the signs of its footnotes."""
     marks = [f"({','.join(one['marks'])})"] if one.get("marks") else []
     return " ".join([text, *marks, *(f"[{note}]" for note in one.get("notes", ()))])
 
 
 def footnotes(sheet: Sheet) -> Iterator[str]:
-    """The lines below a table: how to read its signs, notes, and all labels."""
-    to = sheet.named(sheet.only_baseline or "") or "the run that column base names"
+    """Yield the lines below a table: explanations of its signs, notes, and all labels."""
+    to = sheet.named(sheet.only_baseline or "") or "the run in column base"
     difference = f", and the difference to {to}" if sheet.any_difference else ""
     yield f"{sheet.summary}{difference}"
     if sheet.untested:
@@ -303,7 +303,7 @@ def footnotes(sheet: Sheet) -> Iterator[str]:
 
 
 def in_terminal(sheet: Sheet, width: int, *, notes: bool = True) -> str:
-    """A table with up to three lines a run; columns beyond ``width`` letters are printed below the others."""
+    """Return a table with up to three lines per run; columns beyond ``width`` letters are printed below the others."""
     head, *rows = _grid(sheet, _in_lines)
     lines = [line for row in rows for line in zip_longest(*map(str.splitlines, row), fillvalue="")]
     cells, runs = [line[1:] for line in lines], [line[0] for line in lines]
@@ -313,7 +313,7 @@ def in_terminal(sheet: Sheet, width: int, *, notes: bool = True) -> str:
 
 
 def _in_lines(row: Row) -> str:
-    """A cell, its difference and the paper's value; where no star ends a line, a space keeps its place."""
+    """Return a cell, its difference and the paper's value; a line without a star ends with a space in its place."""
     difference = ", ".join(filter(None, (row["difference_text"], row["p_text"])))
     paper = row["paper"] and f"paper {row['paper']}"
     first = f"{_signed(row['score'], row)}{row['star'] or ' '}"
@@ -329,13 +329,13 @@ def in_rows(
     strong: Callable[[str], str] = "**{}**".format,
     text: Callable[[str], str] = str,
 ) -> list[list[str]]:
-    """The texts of a table, one line each: its heading, then a row a run.
+    """Return the texts of a table: its heading, then a row per run, each text in one line.
 
     Args:
         sheet: The table.
         best: Cells in bold, by run and heading.
-        strong: Makes an escaped text bold.
-        text: Escapes a text.
+        strong: Function that makes an escaped text bold.
+        text: Function that escapes a text.
     """
 
     def cell(row: Row) -> str:
@@ -349,13 +349,14 @@ def in_rows(
     return _grid(sheet, cell, text)
 
 
+# Brackets and stars are in braces: LaTeX would read them as options of the row above.
 _IN_LATEX = str.maketrans(
     {sign: rf"\{sign}" for sign in "&%$#_{}"}
     | {
         sign: rf"\text{name}{{}}"
         for sign, name in (("~", "asciitilde"), ("^", "asciicircum"), ("\\", "backslash"))
     }
-    | {sign: f"{{{sign}}}" for sign in "[]*"}  # which would belong to the end of the row above
+    | {sign: f"{{{sign}}}" for sign in "[]*"}
     | {sign: f"${sign}$" for sign in "<>|"}
     | {
         "\N{MINUS SIGN}": "$-$",
@@ -369,11 +370,11 @@ _IN_LATEX = str.maketrans(
 
 
 def latex(sheet: Sheet, command: str, best: Collection[tuple[str, str]] = (), *, notes: bool = True) -> str:
-    """A table as papers print it, with the rules of booktabs and its signs explained below it.
+    """Return a table in the form of papers, with the rules of booktabs and explanations of its signs below it.
 
     Args:
         sheet: The table.
-        command: What printed it, for a comment.
+        command: The command that printed the table, for a comment.
         best: Cells in bold, by run and heading.
         notes: Whether to explain its signs.
     """
@@ -403,7 +404,7 @@ def latex(sheet: Sheet, command: str, best: Collection[tuple[str, str]] = (), *,
 
 
 def _in_latex(text: str) -> str:
-    """Text that LaTeX prints unchanged, in one line; letters of any alphabet stay, as UTF-8."""
+    """Return text that LaTeX prints unchanged, in one line; letters of any alphabet stay, as UTF-8."""
     return re.sub(r"\s+", " ", text).translate(_IN_LATEX)
 
 
@@ -415,7 +416,7 @@ _ROUNDED = ("mean", "sd", "difference", "detectable", "published")
 
 
 def to_csv(sheets: Iterable[Sheet]) -> str:
-    """Tables one after another, rounded to the printed digits; a gap is in the note of its row, not in labels."""
+    """Return tables one after another, rounded as printed; a gap is in the note of its row, not in labels."""
     rows = [_in_csv(sheet.name, row) for sheet in sheets for row in sheet.rows if row["seeds"] is not None]
     frame = pd.DataFrame(rows, columns=_CSV_FIELDS, dtype=object)
     text: str = frame.to_csv(index=False, lineterminator="\n")

@@ -1,9 +1,9 @@
-"""One experiment's table: each run's score in each column, over seeds, against the baseline and the paper.
+"""Table of one experiment: each run's score in each column, over seeds, against the baseline and the paper.
 
 Every number is a mean over seeds, never the best of them. The difference to the row's own baseline is tested over the
 seeds that both have. A frozen run has only one seed, since nothing in it is random; its score is compared with every
-seed of another run, which makes the test a one-sample t-test. One that is made of trained runs has their seeds.
-Columns that are computed from others are computed seed by seed.
+seed of another run, which makes the test a one-sample t-test. A frozen run that consists of trained runs has their
+seeds. Columns that are computed from others are computed seed by seed.
 """
 
 from collections import defaultdict
@@ -40,18 +40,18 @@ from workflow_scripts.settings.grids import (
 from workflow_scripts.settings.report import Significance
 from workflow_scripts.settings.training import FEWEST_PAIRS
 
-CHOSEN_BY = "of the set by which checkpoints were chosen"
-"""The note of a trained run's score on its development set."""
+CHOSEN_BY = "scored on the set that selected the checkpoint"
+"""Note of a trained run's score on its development set."""
 CHOSEN_BY_FEW = "its checkpoint was chosen by {} pairs"
-"""The note of every score of a trained run, if its development set is small (``settings.training.FEWEST_PAIRS``)."""
+"""Note of every score of a trained run if its development set is small (``settings.training.FEWEST_PAIRS``)."""
 
 
 Scored = tuple[pa.Table, Sequence[Label]]
-"""Scores of one run and seed on one suite (``columns.SCORES``), and the substitutions that affect them."""
+"""Scores of one run and seed on one suite (``columns.SCORES``), and labels of substitutions that affect them."""
 
 
 def _table(job: Job, *, measured: bool) -> pa.Table:
-    """The table of one experiment that a job asks for: its measured columns, or the others.
+    """Return the table of a job's experiment: its measured columns, or the others.
 
     Raises:
         ConfigError, DataError: as ``build`` and ``published.cell_numbers``.
@@ -76,12 +76,12 @@ def _table(job: Job, *, measured: bool) -> pa.Table:
 
 
 def best_runs(experiment: Experiment, histories: Iterable[RunTable]) -> dict[str, str]:
-    """Return the best run by the development score of each block that shows one, with a note that says so.
+    """Return the best run by the development score of each block that shows only its best run, with a note.
 
     Args:
         experiment: The grid.
-        histories: Those of the trainings of these blocks. A seed's score is the best of its evaluations, by which its
-            checkpoint was kept; a run's is the mean over its seeds.
+        histories: Histories of the trainings of these blocks. A seed's score is the best of its evaluations, which
+            selected its checkpoint; a run's score is the mean over its seeds.
     """
     scores: dict[str, list[float]] = defaultdict(list)
     for history in histories:
@@ -98,7 +98,7 @@ def best_runs(experiment: Experiment, histories: Iterable[RunTable]) -> dict[str
 
 
 def _names_of(development: Path) -> Iterable[str]:
-    """Return the dataset, or corpus, that a development set is, or is held out from."""
+    """Return the dataset of a development set, or the corpus from which it is held out."""
     return record_of(development).wildcards.values()
 
 
@@ -114,19 +114,19 @@ def build(
     pairs: Mapping[str, int] = MappingProxyType({}),
     best: Mapping[str, str] = MappingProxyType({}),
 ) -> pa.Table:
-    """Build one experiment's table.
+    """Return one experiment's table.
 
     Args:
         experiment: The grid.
         files: Every score file of the grid's runs.
-        published: Run and heading to the number in the paper.
-        significance: How differences are tested.
+        published: Numbers in the paper, by run and heading.
+        significance: Settings of the tests of differences.
         place: Name of the grid's file, for errors.
-        histories: Metrics of trained runs, where a column shows the path of one.
-        development: Tasks of the dataset by which trained runs chose their checkpoints.
-        gaps: Runs that cannot be made, each with the reason, which have no files of scores.
-        pairs: Trained runs, each with the number of pairs by which it chose its checkpoint.
-        best: Runs that blocks show in place of all of theirs, each with the note that says so (``best_runs``).
+        histories: Metrics of trained runs, if a column shows the path of one.
+        development: Tasks of the dataset that selected the checkpoints of trained runs.
+        gaps: Reasons why runs without files of scores could not be made, by run.
+        pairs: Number of pairs that selected a trained run's checkpoint, by run.
+        best: Notes of the runs that blocks show in place of all their runs, by run (``best_runs``).
 
     Returns:
         A row per run and column in the grid's order, in the columns of ``columns.TABLE``.
@@ -156,7 +156,7 @@ def build(
 
 
 class _Table:
-    """The values of a grid's cells, each computed when it is asked for."""
+    """Values of a grid's cells, each computed on first use."""
 
     def __init__(
         self,
@@ -174,21 +174,21 @@ class _Table:
         frame = pd.DataFrame(rows, columns=[*SCORES.names, "labels"], dtype=object)
         self._scores = dict(iter(frame.groupby(["run", "suite", "task"])))
         self._labels = {suite: {*chain(*own)} for suite, own in frame.groupby(["run", "suite"])["labels"]}
-        self.values = cache(self._values)  # of a run and a heading
+        self.values = cache(self._values)  # by run and heading
 
     def labels(self, run: str, heading: str) -> set[Label]:
-        """Return the substitutions and gaps behind a cell: those of the suites that it shows."""
+        """Return the substitutions and gaps that affect a cell: those of its suites."""
         column = self.columns[heading]
         if run in self._gaps:
             return {gap_label(self._gaps[run])}
         if isinstance(column, Column):
             return self._labels[run, column.suite]
-        if isinstance(column, PathColumn):  # of the training, which all suites of the run inherit
+        if isinstance(column, PathColumn):  # labels of the training, which all suites of the run inherit
             return set.intersection(*(labels for (of, _), labels in self._labels.items() if of == run))
         return {*chain(*(self.labels(run, part) for part in read_by(column)))}
 
     def _values(self, run: str, heading: str) -> CellValues:
-        """Values of a cell, by seed."""
+        """Return the values of a cell by seed."""
         if run in self._gaps:
             return CellValues({}, 0, (self._gaps[run],))
         column = self.columns[heading]
@@ -209,7 +209,7 @@ class _Table:
                 return self._gain(run, column.gain_of)
 
     def _scored(self, run: str, column: Column) -> CellValues:
-        """Values of one run in one column, multiplied by its scale."""
+        """Return the values of one run in one column, multiplied by its scale."""
         rows = self._scores[run, column.suite, column.task]
         exact = rows[(rows["aggregation"] == column.aggregation) & (rows["metric"] == column.metric)]
         found = exact.dropna(subset="value").sort_values("seed")
@@ -227,7 +227,7 @@ class _Table:
         )
 
     def _path(self, run: str, column: PathColumn) -> CellValues:
-        """A training's own metric at one step; runs without it have none."""
+        """Return the values of a training's own metric at one step; empty for runs without this metric."""
         at_step = (pc.field("metric") == column.path_of) & (pc.field("step") == column.step)
         found = {
             history.seed: value
@@ -240,22 +240,22 @@ class _Table:
         return CellValues(dict(sorted(found.items())), 1, ())
 
     def _gain(self, run: str, heading: str) -> CellValues:
-        """The value of a run less that of its baseline."""
+        """Return the values of a run minus those of its baseline."""
         baseline = self._baselines[run]
         if baseline is None:
-            return CellValues({}, 0, ("nothing that it is compared with",))
+            return CellValues({}, 0, ("no baseline",))
         gains = self._gains(run, baseline, heading)
         n = self.values(run, heading).n if gains else 0
         return CellValues(gains, n, () if gains else (f"needs {heading} of a seed that both runs have",))
 
     def _gains(self, run: str, baseline: str, heading: str) -> dict[int, float]:
-        """By how much a cell exceeds that of the baseline, by seed; empty where either is a gap."""
+        """Return the difference of a cell to that of the baseline, by seed; empty if either is a gap."""
         sides = [self.values(name, heading).by_seed for name in (run, baseline)]
         pairs = paired(sides, [name in self._fixed for name in (run, baseline)]) if all(sides) else {}
         return {seed: ours - theirs for seed, (ours, theirs) in pairs.items()}
 
     def against_baseline(self, run: str, heading: str, significance: Significance) -> Row:
-        """The difference of a cell to that of the run's baseline, and its test; nothing where it has none."""
+        """Return the difference of a cell to that of the run's baseline, with its test; empty without a baseline."""
         baseline = self._baselines[run]
         if baseline is None:
             return {}
@@ -263,14 +263,15 @@ class _Table:
         if not ours or not theirs:
             return {"baseline": baseline}
         gains = [*self._gains(run, baseline, heading).values()]
-        if not gains or len({*ours}) == len({*theirs}) == 1:  # parameters, say: nothing is left to chance
+        # one value on each side: such as numbers of parameters, which are not random
+        if not gains or len({*ours}) == len({*theirs}) == 1:
             return {"baseline": baseline, "difference": fmean(ours) - fmean(theirs)}
         found = over_pairs(gains, significance)
         tested = {"difference": found.difference, "p_value": found.p, "detectable": found.detectable}
         return tested | {"baseline": baseline}
 
     def shows(self, heading: str) -> dict[str, Any]:
-        """A column's content, as ``columns.TABLE`` has it: suite, task, aggregation, metric, scale, digits."""
+        """Return a column's content for ``columns.TABLE``: suite, task, aggregation, metric, scale and digits."""
         column = self.columns[heading]
         if isinstance(column, Column):
             return column.model_dump(include={"suite", "task", "aggregation", "metric", "scale", "digits"})
@@ -291,11 +292,11 @@ _TASKS: dict[type, str] = {
     RatioColumn: "{} over {}",
     GainColumn: "{} less that of the baseline",
 }
-"""What columns that are computed from others show."""
+"""Descriptions of columns that are computed from others."""
 
 
 def _combined(parts: Mapping[str, CellValues], number: Callable[..., float | None], n: int) -> CellValues:
-    """A number of the values of several columns, for the seeds that all of them have; a gap in one of them is a gap."""
+    """Return a number computed from several columns, for the seeds that all of them have; a gap if one is a gap."""
     seeds = {heading: {*part.by_seed} for heading, part in parts.items()}
     every, shared = set.union(*seeds.values()), sorted(set.intersection(*seeds.values()))
     numbers = {seed: number(*(part.by_seed[seed] for part in parts.values())) for seed in shared}
@@ -322,6 +323,6 @@ def tabulate_times(job: Job) -> None:
 
 
 def _write(job: Job, *, measured: bool) -> None:
-    """Write a table with a label for each reason why runs of it could not be made."""
+    """Write a table with a label for each reason why some of its runs could not be made."""
     gaps = dict.fromkeys(job.settings.get("gaps", {}).values())
     job.write({"table": _table(job, measured=measured)}, labels=[*map(gap_label, gaps)])

@@ -1,13 +1,13 @@
-"""The claims of papers against the scores of one study: a row per claim (``columns.CLAIMS``).
+"""Verdicts on the claims of papers, by the scores of one study: a row per claim (``columns.CLAIMS``).
 
-Sides are compared over what both of them repeat: the seeds of trained runs, the draws of random vectors, or else the
-tasks behind a mean of the extraction study, and the sentence pairs of two untrained runs. One value on each side can
-be subtracted, but nothing can be said of the difference.
+Two sides are compared over their common repetitions: the seeds of trained runs, the draws of random vectors, the tasks
+behind a mean of the extraction study, or the sentence pairs of two untrained runs. If each side has only one value, the
+difference can be computed, but not tested.
 
-A claim of a direction is tested two-sidedly, so that it can be contradicted as well as supported; a claim that two
-numbers are the same, for equivalence (``evaluation.significance``). Where neither is shown, the claim is undecided, and
-the smallest difference that a test of this claim alone would have shown says how much that means. A demo decides no
-claim: its few steps, seeds and documents are not the scale of a paper.
+A claim of a direction is tested two-sidedly, because it can be contradicted as well as supported. A claim that two
+numbers are the same is tested for equivalence (``evaluation.significance``). If neither is shown, the claim is
+undecided; the smallest difference that a test of only this claim could have detected tells how much that means. A demo
+decides no claim: its few steps, seeds and documents are not the scale of a paper.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,26 +48,26 @@ Kind = Literal["supported", "contradicted", "undecided"]
 
 
 class Material(NamedTuple):
-    """Tables and scores of a study, with which claims are compared."""
+    """Tables and scores of a study, for the comparison with claims."""
 
     cells: Mapping[tuple[str, str, str], Row]
-    """Table (or figure that is drawn from cells of one), run and heading to a cell (``columns.TABLE``)."""
+    """Cells (``columns.TABLE``) by table, or by figure that is drawn from a table's cells, then by run and heading."""
     grids: Mapping[str, Experiment]
-    """Of tables; those of the extraction study have none."""
+    """Grids by table; tables of the extraction study have none."""
     pairs: Mapping[tuple[str, str], pa.Table]
-    """Scored pairs, by run and suite."""
+    """Scored pairs by run and suite."""
     trained: Mapping[str, Mapping[str, str]] = MappingProxyType({})
-    """Length of the training of each run, by tables whose runs differ in it."""
+    """Length of each run's training, by table, for tables whose runs differ in it."""
 
 
 class Compared(NamedTuple):
-    """Two cells and the evidence on them."""
+    """Comparison of two cells, with its evidence."""
 
     sides: Sequence[Row]
     over: str
-    """The unit of repetition: seeds, draws, tasks or pairs; empty where nothing is repeated."""
+    """Unit of repetition: seeds, draws, tasks or pairs; empty without repetitions."""
     means: tuple[float, float]
-    """The mean of each side over the repetitions that both have."""
+    """Mean of each side over the common repetitions."""
     evidence: Evidence
     trained: str = ""
     """Lengths of both trainings, if they differ."""
@@ -110,12 +110,12 @@ def judge_claims(job: Job) -> None:
 
 
 def judged(held: TestedClaims, found: Sequence[Compared | str], significance: Significance) -> pa.Table:
-    """The table of claims with their verdicts.
+    """Return the table of claims with their verdicts.
 
     Args:
         held: The claims and the scale of the study.
-        found: The comparison of each claim, or the reason for which it was not compared.
-        significance: How differences are tested.
+        found: The comparison of each claim, or the reason why it was not compared.
+        significance: Settings of the tests of differences.
     """
     tested = [one.evidence.p for one in found if not isinstance(one, str) and one.evidence.p is not None]
     corrected = iter(holm(tested))
@@ -135,7 +135,7 @@ def judged(held: TestedClaims, found: Sequence[Compared | str], significance: Si
 def verdict(
     difference: float, corrected_p: float | None, expects: Expects, margin: float, alpha: float
 ) -> Kind:
-    """Verdict on a claim, from a difference and its p at the level ``alpha``."""
+    """Return the verdict on a claim, from a difference and its p-value at the level ``alpha``."""
     if corrected_p is None or corrected_p >= alpha:
         return "undecided"
     agrees = {"same": abs(difference) < margin, "higher": difference > 0, "lower": difference < 0}
@@ -171,26 +171,27 @@ def _compared(
 
 
 def reason(found: Compared, kind: Kind, note: str, alpha: float, scale: Scale) -> str:
-    """Grounds of a verdict, in one line."""
+    """Return the reason of a verdict in one line."""
     evidence, note = found.evidence, "; ".join(filter(None, [found.trained, note]))
     direction = "higher" if evidence.difference > 0 else "lower"
     shown, why = f"{brief(abs(evidence.difference))} {direction}" if evidence.difference else "equal", ""
     if evidence.low is None or evidence.high is None:
         several = any((side["seeds"] or 1) > 1 for side in found.sides)
         fewer = f"fewer than three {found.over or 'seeds'} in common" if several else "one value on each side"
-        return "; ".join(filter(None, [shown, f"{fewer}, so that nothing is tested", note]))
+        return "; ".join(filter(None, [shown, f"{fewer}: not tested", note]))
     if scale == "demo":
         why = "a demo decides no claim"
     elif kind == "undecided" and evidence.p is not None and evidence.p < alpha:
-        why = "significant alone, but not after the correction for all claims"
+        why = "significant by itself, but not after the correction for all claims"
     elif kind == "undecided":
-        why = f"even alone, a true difference below {brief(evidence.detectable or 0)} would mostly go unseen"
+        missed = f"a true difference below {brief(evidence.detectable or 0)} would mostly go unseen"
+        why = f"even if only this claim is tested, {missed}"
     interval = f"{brief(evidence.low)} to {brief(evidence.high)}"
     return "; ".join(filter(None, [f"{shown} ({interval}) over {evidence.n:,} {found.over}", why, note]))
 
 
 def compare(claim: Claim, material: Material, significance: Significance) -> Compared | str:
-    """The evidence on one claim, or the reason why it was not compared."""
+    """Return the evidence on one claim, or the reason why it was not compared."""
     comparison = claim.compared
     if isinstance(comparison, str):
         return comparison
@@ -217,7 +218,7 @@ def _tested(
     material: Material,
     significance: Significance,
 ) -> Compared:
-    """Two cells over what both repeat; over sentence pairs where neither run of a grid repeats anything."""
+    """Return the comparison of two cells over their common repetitions or, if a grid's runs have none, over pairs."""
     fixed = [grid.runs[row["run"]].fixed if grid else len(row["values"]) == 1 for row in sides]
     if grid and all(fixed) and (parts := _resampled(sides, grid, material, significance)):
         differences, resampled_R, counts = zip(*parts, strict=True)
@@ -234,7 +235,7 @@ def _tested(
 def _repeated(
     sides: Sequence[Row], fixed: Sequence[bool], repeats: str
 ) -> tuple[str, list[tuple[float, float]]]:
-    """The unit of repetition of two cells and their paired values; tasks, if both have one value."""
+    """Return the unit of repetition of two cells and their paired values; tasks if both have one value."""
     ours, theirs = sides
     if all(fixed) and repeats == "draws" and len(ours["of_tasks"]) > 1 and ours["task"] == theirs["task"]:
         return "tasks", list(zip(ours["of_tasks"], theirs["of_tasks"], strict=True))
@@ -246,9 +247,9 @@ def _repeated(
 def _resampled(
     sides: Sequence[Row], grid: Experiment, material: Material, significance: Significance
 ) -> list[tuple[float, Any, int]]:
-    """The difference of each task behind two cells, as it is and in R resamples of its pairs, and their number.
+    """Return for each task behind two cells its difference, its differences in R resamples, and its number of pairs.
 
-    Empty if a cell is neither a correlation by ranks over all pairs of a task nor a mean of such.
+    Empty if a cell is neither a rank correlation over all pairs of a task nor a mean of such correlations.
     """
     columns = [grid.averaged(row["heading"]) for row in sides]
     ours, theirs = (

@@ -1,8 +1,8 @@
 """Checkpoints that are either complete or absent, and belong to exactly one training.
 
 A checkpoint is a folder ``step00000100`` with safetensors and ``COMPLETE.json``, which is written last: the fingerprint
-of the training, and the sha256 of every other file. A folder whose files are others, or with another fingerprint (other
-settings, data, code or seed), is ignored. So every bit of a checkpoint is compared with something else.
+of the training, and the sha256 of every other file. A folder with different files, or with another fingerprint (other
+settings, data, code or seed), is ignored. So a change of any bit of a checkpoint is noticed.
 """
 
 import json
@@ -23,7 +23,7 @@ Tensors = dict[str, Tensor]
 
 
 class Checkpoint(NamedTuple):
-    """The state after ``step``: named groups of tensors in host memory (``in_host_memory``), one file each."""
+    """State after ``step``: named groups of tensors in host memory (``in_host_memory``), one file each."""
 
     step: int
     groups: dict[str, Tensors]
@@ -45,12 +45,12 @@ def save_checkpoint(folder: Path, fingerprint: str, checkpoint: Checkpoint) -> N
 
 
 def in_host_memory(tensors: Mapping[str, Tensor]) -> Tensors:
-    """Copies on the host that later steps do not change, and that share no storage, as safetensors requires."""
+    """Return copies on the host, which later steps do not change, without shared storage, as safetensors requires."""
     return {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
 
 
 def load_checkpoint(folder: Path, fingerprint: str) -> Checkpoint | None:
-    """The newest complete checkpoint of this training; None if there is none."""
+    """Return the newest complete checkpoint of this training; None without one."""
     for own in sorted(folder.glob("step*"), reverse=True):
         with suppress(OSError, ValueError):  # the writer was killed, or the file was damaged later
             if json.loads((own / MANIFEST).read_text("utf-8")) == _contents(own, fingerprint):
@@ -60,6 +60,6 @@ def load_checkpoint(folder: Path, fingerprint: str) -> Checkpoint | None:
 
 
 def _contents(folder: Path, fingerprint: str) -> dict[str, Any]:
-    """The contents of a folder's ``COMPLETE.json``: the training's fingerprint, and the hash of each file."""
+    """Return the contents of a folder's ``COMPLETE.json``: the training's fingerprint, and the hash of each file."""
     files = {file.name: sha256_of(file) for file in sorted(folder.glob("*.safetensors"))}
     return {"fingerprint": fingerprint, "files": files}

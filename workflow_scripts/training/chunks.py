@@ -25,7 +25,7 @@ from workflow_scripts.models.tokens import TokenBatch
 
 
 def in_chunks(read: Callable[[TokenBatch], Tensor], chunks: Sequence[TokenBatch]) -> Tensor:
-    """The result of ``read`` for a batch, sentences first, from its chunks."""
+    """Return the result of ``read`` for a batch, sentences first, from its chunks."""
     if len(chunks) == 1:
         return read(chunks[0])
     again = with_one_draw(read)

@@ -27,10 +27,10 @@ class Teacher(NamedTuple):
 
 
 class TrainingData(NamedTuple):
-    """Texts to train on, and the sampler of their rows.
+    """Texts of a training, and the sampler of their rows.
 
-    ``columns`` holds ``anchor`` and, if the corpus has them, ``positive`` and ``negative``, all of the same length and
-    in the same order; ``exemplar`` (a pool) and ``word`` (frequent words) are auxiliary columns of other lengths.
+    ``columns`` has ``anchor`` and, if the corpus has them, ``positive`` and ``negative``, all of the same length and in
+    the same order; ``exemplar`` (a pool) and ``word`` (frequent words) are auxiliary columns of other lengths.
     """
 
     columns: Mapping[str, Sequence[str]]
@@ -44,30 +44,30 @@ class TrainingData(NamedTuple):
     """Multiples to which the shapes of batches are rounded up."""
 
     def ready(self, batch: TokenBatch) -> tuple[TokenBatch, ...]:
-        """The chunks of a batch, or the whole batch, ready for the device."""
+        """Return the chunks of a batch, or the complete batch, ready for the device."""
         if self.chunk is None or self.chunk >= len(batch.ids_BT):
             return (batch.ready(self.shapes),)
         return tuple(batch.chunks(self.chunk))
 
     def tokenised(self, column: str, template: Template | None = None) -> TokenisedText:
-        """Token ids of one column, with each text inside ``template`` if there is one.
+        """Return token ids of one column, with each text inside ``template`` if it is not None.
 
         Raises:
-            ConfigError: if the corpus has no such column.
+            ConfigError: if the corpus lacks the column.
         """
         if column not in self.columns:
             raise ConfigError(
-                f"runs: the method reads the column {column}; its corpus has {', '.join(self.columns)}. "
-                "Name another corpus or another method."
+                f"runs: the method reads column {column}, but its corpus has only "
+                f"{', '.join(self.columns)}. Choose a corpus with this column, or another method."
             )
         return tokenise_in(template, self.tokenizer, self.columns[column], self.max_tokens)
 
 
 def read_columns(corpus: Path) -> dict[str, list[str]]:
-    """The columns of a corpus of sentences or triples, without columns that hold only nulls.
+    """Return the columns of a corpus of sentences or triples, without columns of only nulls.
 
     Raises:
-        DataError: if the file is missing, damaged, of another form, or if a column has some nulls.
+        DataError: if the file is missing, damaged or of another form, or if only some rows of a column are null.
     """
     if corpus.exists() and pq.read_schema(corpus).names == SENTENCES.names:
         return {"anchor": read_table(corpus, SENTENCES)["sentence"].to_pylist()}
@@ -77,7 +77,7 @@ def read_columns(corpus: Path) -> dict[str, list[str]]:
         if None in texts:
             row = texts.index(None)
             raise DataError(
-                f"{corpus}: row {row} has no {name}, but other rows have. Drop the row or fill it in."
+                f"{corpus}: row {row} has no {name}, but other rows have one. Remove the row or fill it in."
             )
     return columns
 
@@ -85,12 +85,12 @@ def read_columns(corpus: Path) -> dict[str, list[str]]:
 def read_auxiliary(
     exemplars: Sequence[Path], words: Sequence[Path], most_frequent: int | None
 ) -> dict[str, list[str]]:
-    """The columns ``exemplar`` and ``word``, if their files are given.
+    """Return the columns ``exemplar`` and ``word``, if their files are given.
 
     Args:
         exemplars: No file, or a pool of exemplars.
         words: No file, or the word counts of a corpus.
-        most_frequent: Number of words; they are chosen and cleaned in the same way as those of exemplar pools.
+        most_frequent: Number of words, which are selected and cleaned like those of exemplar pools.
 
     Raises:
         DataError: if a file is missing or damaged, or has fewer words.
@@ -106,7 +106,7 @@ def read_auxiliary(
 
 
 def read_teacher(files: Sequence[Path], rows: int) -> Teacher | None:
-    """A teacher's vectors; None if no file is given.
+    """Return a teacher's vectors; None if no file is given.
 
     Raises:
         DataError: if the file is missing or damaged.

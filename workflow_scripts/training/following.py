@@ -1,8 +1,8 @@
-"""Rows that a training appends beside its log while it runs, and TensorBoard's event files if that is installed.
+"""Rows that a training writes next to its log while it runs, and event files of TensorBoard if it is installed.
 
-The rows are those of the history that the training writes at its end, with two columns of timing. They are no
-artefact: nothing reads them but people and ``watch``. So this module is part of no job's key
-(``provenance.closure.UNKEYED``), and no failure here ends a training.
+The rows are those of the history that the training writes at its end, with two columns of timing. They are not an
+artefact: only people and ``watch`` read them. So this module is part of no job's key (``provenance.closure.UNKEYED``),
+and no failure here ends a training.
 """
 
 import math
@@ -23,18 +23,18 @@ Row = tuple[float, ...]
 """A row of the history (``columns.HISTORY``): step, loss, learning rate, gradient norm, and score or nan."""
 _SCALARS = ("loss", "learning_rate", "gradient_norm", "dev_score")
 COLUMNS = ("step", "steps", *_SCALARS, "steps_per_second", "time")
-"""Columns of the file; ``steps`` is the planned length, and the last two differ from run to run."""
+"""Columns of the file; ``steps`` is the planned length, and the last two columns differ from run to run."""
 
 
 @contextmanager
 def following(log: Path | None, steps: int, rows: Sequence[Row]) -> Iterator[Callable[[], None]]:
-    """Yield a function that writes what ``rows`` has gained since its last call; without a log, it does nothing.
+    """Yield a function that writes the new entries of ``rows`` since its last call; without a log, it does nothing.
 
     Args:
-        log: The job's; the files stand beside it (``provenance.running.beside``).
+        log: The job's log; the files are next to it (``provenance.running.beside``).
         steps: Planned steps.
-        rows: All rows of the training, which grow while it runs. Those that it has now are from a checkpoint: the file
-            then has these rows and no others, whatever was in it before.
+        rows: All rows of the training, which grow while it runs. Present rows are from a checkpoint: the file then
+            starts with only these rows, whatever was in it before.
     """
     follower: _Follower | None = None
 
@@ -43,7 +43,7 @@ def following(log: Path | None, steps: int, rows: Sequence[Row]) -> Iterator[Cal
         try:
             if follower:
                 follower.write()
-        except Exception as error:  # such as a full disk, or of an optional package
+        except Exception as error:  # such as a full disk, or an error of an optional package
             _say(error)
             follower = None
 
@@ -60,7 +60,7 @@ def following(log: Path | None, steps: int, rows: Sequence[Row]) -> Iterator[Cal
 
 
 def _say(error: Exception) -> None:
-    print(f"rows beside the log: {error}. The training goes on without them.", file=sys.stderr)  # noqa: T201
+    print(f"rows next to the log: {error}. The training continues without them.", file=sys.stderr)  # noqa: T201
 
 
 class _Follower:
@@ -73,15 +73,15 @@ class _Follower:
         self._clock = time.perf_counter()
         self._events: Any = None
         if not rows or not is_complete:
-            shutil.rmtree(events, ignore_errors=True)  # of another training
+            shutil.rmtree(events, ignore_errors=True)  # removes events of another training
         if find_spec("tensorboard"):
-            # By name: an optional package is no part of the job's code.
+            # By name: an optional package is not part of the job's code.
             tensorboard = import_module("torch.utils.tensorboard")
             self._events = tensorboard.SummaryWriter(str(events), purge_step=len(rows) + 1)
             self._add_events(() if is_complete else rows)
 
     def _reopened(self, table: Path) -> tuple[Any, bool]:
-        """Return the file with the rows of the checkpoint, and whether it had all of them, with their timing."""
+        """Return the file with the rows of the checkpoint, and whether it already had all of them, with timing."""
         before = table.read_text("utf-8").splitlines() if table.exists() else []
         timed = {line.rsplit(",", 2)[0]: line for line in before}
         plain = [self._cells(row) for row in self._rows]
@@ -92,7 +92,7 @@ class _Follower:
         return table.open("a", encoding="utf-8"), all(cells in timed for cells in plain)
 
     def write(self) -> None:
-        """Append the rows that are new."""
+        """Append the new rows."""
         new = self._rows[self._written :]
         if not new:
             return
@@ -111,7 +111,7 @@ class _Follower:
             self._events.close()
 
     def _cells(self, row: Row) -> str:
-        """Return a line without timing."""
+        """Return the cells of a line, without timing."""
         step, *values = row
         cells = ("" if math.isnan(value) else f"{value:.9g}" for value in values)
         return ",".join([str(int(step)), str(self._steps), *cells])

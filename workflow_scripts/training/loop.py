@@ -49,9 +49,9 @@ from workflow_scripts.training.objective import Metrics, Objective
 from workflow_scripts.training.step import TrainStep, prefetch, prepare_inputs, step_runner
 
 STEPS_READ_AT_ONCE = {"cuda": 50}
-"""Number of steps by type of device; on others, every step is read. Reading waits for all pending work of the GPU."""
+"""Steps between reads of results by type of device; others read every step. A read waits for a GPU's pending work."""
 VOTE_EVERY = {"cuda": 10}
-"""Steps between votes of several processes on stopping, for which their hosts wait; on other devices, every step."""
+"""Steps between votes of processes on stopping, by type of device; others vote at every step. Hosts wait for votes."""
 
 
 class Preempted(Exception):  # noqa: N818  (a request, not an error)
@@ -59,18 +59,17 @@ class Preempted(Exception):  # noqa: N818  (a request, not an error)
 
 
 def prepare(settings: Training, seed: int) -> torch.device:
-    """Set threads, deterministic algorithms and the random state; returns the device to train on.
+    """Set threads, deterministic algorithms and the random state, and return the device for training.
 
     Raises:
         ConfigError: as ``models.devices.finds_gpu``.
     """
     device = ranks.device()
-    # The host of a GPU sums nothing in a step. A second thread of PyTorch would only spin beside the one that makes
-    # inputs: 62 ms a step instead of 1.7 (512 sentences three times, two loaded cores).
+    # The host of a GPU computes no sums in a step. A second thread of PyTorch would only spin next to the one that
+    # makes inputs: 62 ms per step instead of 1.7 (512 sentences three times, two loaded cores).
     torch.set_num_threads(1 if device.type == "cuda" else settings.cpu_threads)
-    if (
-        device.type == "cuda"
-    ):  # the corpus is tokenised before the first step, while the GPU has nothing to do
+    # The corpus is tokenised before the first step, while a GPU has nothing to do.
+    if device.type == "cuda":
         os.environ["TOKENIZERS_PARALLELISM"] = "true"
     make_deterministic()
     torch.manual_seed(seed)
@@ -78,21 +77,21 @@ def prepare(settings: Training, seed: int) -> torch.device:
 
 
 def development_score(encoder: TokenEncoder, pairs: pa.Table, max_tokens: int) -> Callable[[], float]:
-    """A function that scores ``encoder`` in its current state: Spearman over all ``pairs`` (``columns.PAIRS``).
+    """Return a function that scores ``encoder`` in its current state: Spearman over ``pairs`` (``columns.PAIRS``).
 
     Raises:
-        DataError: if there are no pairs, or all have the same judgement.
+        DataError: if ``pairs`` is empty, or all pairs have the same judgement.
     """
     if not len(pairs):
         raise DataError(
-            "development set: no pairs. Name a dataset in `development`, or, if the corpus has documents of several "
-            "sentences, set corpora.<name>.dev_sentences."
+            "development set: no pairs. Set development.dataset to a dataset of pairs or, if the corpus "
+            "has documents of several sentences, set corpora.<name>.dev_sentences, such as 1000."
         )
     gold = pairs["score"].to_numpy()
     if gold.min() == gold.max():
         raise DataError(
-            f"development set: all {len(gold)} judgements are {gold[0]:g}, so no checkpoint can be chosen. "
-            "Name another dataset in `development`."
+            f"development set: all {len(gold)} judgements are {gold[0]:g}, so no checkpoint can be "
+            "chosen. Set development.dataset to a dataset with different judgements."
         )
     left, right = pairs["sentence1"].to_pylist(), pairs["sentence2"].to_pylist()
     row = {text: number for number, text in enumerate(dict.fromkeys(left + right))}
@@ -115,7 +114,7 @@ class Outcome(NamedTuple):
 
 
 class State:
-    """The state of a training."""
+    """State of a training."""
 
     def __init__(self, objective: Objective, settings: Training, steps: int) -> None:
         self.module = objective.module
@@ -124,7 +123,7 @@ class State:
         self.optimiser = self.update.optimiser
         self.step, self.steps = 0, steps
         self.patience = settings.patience
-        self.gave_up = False  # no better score at ``patience`` looks
+        self.gave_up = False  # no better score at ``patience`` evaluations
         self.unread: list[tuple[int, float, Tensor]] = []  # step, lr; loss, norm and metrics on the device
         self.rows: list[tuple[float, ...]] = []  # HISTORY; nan without an evaluation
         self.metrics: list[tuple[float, ...]] = []  # a row per step, a value per metric
@@ -133,7 +132,7 @@ class State:
         self.best: Tensors = {}
 
     def read(self) -> None:
-        """Copy the results of the last steps to the host.
+        """Copy results of the last steps to the host.
 
         Raises:
             TrainingError: at the first loss or gradient that is not finite.
@@ -161,7 +160,7 @@ class State:
             self.best = {name: tensor.detach().clone() for name, tensor in self.changing().items()}
 
     def _gives_up(self) -> bool:
-        """Whether the last ``patience`` development scores are no better than one before, on any rank."""
+        """Return whether the last ``patience`` development scores are not better than an earlier one, on any rank."""
         if self.patience is None:
             return False
         scores = np.array([score for *_, score in self.rows if not np.isnan(score)])
@@ -170,23 +169,23 @@ class State:
         return gives_up
 
     def goes_on(self) -> bool:
-        """Whether there is another step."""
+        """Return whether another step follows."""
         return self.step < self.steps and not self.gave_up
 
     def changing(self) -> Tensors:
-        """The module's state without frozen weights."""
+        """Return the module's state without frozen weights."""
         frozen = {name for name, parameter in self.module.named_parameters() if not parameter.requires_grad}
         return {name: tensor for name, tensor in self.module.state_dict().items() if name not in frozen}
 
     def note(self) -> str:
-        """A note for the progress bar: the last loss on the host, and the best development score so far."""
+        """Return a note for the progress bar: the last loss on the host, and the best development score so far."""
         if not self.rows:
             return ""
         scored = f", best dev {self.best_score:.4f}" if self.best else ""
         return f"loss {self.rows[-1][1]:.4f}{scored}"
 
     def to_checkpoint(self) -> Checkpoint:
-        """The state, copied to the host."""
+        """Return the state, copied to the host."""
         moments = {
             f"{number}/{key}": value
             for number, parameter_state in self.optimiser.state_dict()["state"].items()
@@ -216,7 +215,7 @@ class State:
         self.best = groups["best"]
 
     def outcome(self) -> Outcome:
-        """The outcome after the last step; loads the weights with the best development score into the module."""
+        """Return the outcome after the last step; loads the weights with the best development score into the module."""
         if self.gave_up and ranks.rank() == 0:
             looks = f"{self.patience} evaluations without a better development score"
             print(f"ended after step {self.step} of {self.steps}: {looks}", file=sys.stderr)  # noqa: T201
@@ -225,7 +224,8 @@ class State:
         for name, parameter in self.module.named_parameters():
             if not torch.isfinite(torch.stack(parameter.aminmax())).all():
                 raise TrainingError(
-                    f"training: {name} is not finite after step {self.step}. Lower learning_rate."
+                    f"training: {name} is not finite after step {self.step}. Reduce "
+                    "training.learning_rate, for example by half."
                 )
         values = np.array(self.metrics).reshape(self.step, len(self.metric_names))
         paths = dict(zip(self.metric_names, values.T, strict=True))
@@ -251,13 +251,13 @@ def train(
         settings: Learning rates, lengths and intervals.
         steps: Number of optimiser steps, and length of the schedule; ``settings.patience`` may end it earlier.
         seed: Seed of dropout.
-        development: The number of steps between evaluations (the last step has one, too), and the score, higher is
+        development: The number of steps between evaluations (the last step also has one), and the score, higher is
             better; None keeps the last weights.
         checkpoints: Folder of this training's checkpoints, created by the loop; the caller deletes it after saving the
             outcome.
         fingerprint: Hash of everything that the training depends on; other checkpoints are ignored.
         shapes: Multiples to which the shapes of batches are rounded up (``training.step.shapes_for``).
-        log: The job's log, beside which rows can be followed (``training.following``); None for no rows.
+        log: The job's log, next to which rows are written (``training.following``); None for no rows.
 
     Raises:
         TrainingError: at the first loss, gradient, development score or weight that is not finite, or if a step takes
@@ -265,7 +265,8 @@ def train(
         Preempted: after SIGTERM, SIGUSR1 or Ctrl-C, once a checkpoint is written.
     """
     if settings.warmup_steps > (most := settings.cycle(steps)):
-        raise TrainingError(f"training.warmup_steps: {settings.warmup_steps} of {most} steps. Lower it.")
+        found = f"training.warmup_steps: {settings.warmup_steps}, but the schedule has {most} steps"
+        raise TrainingError(f"{found}. Set it to {most} or less.")
     state = State(objective, settings, steps)
     run = step_runner(state.update, shapes, steps)
     fingerprint = f"{fingerprint} {_rounding(state.device, run.compiles, settings.chunk)}"
@@ -306,14 +307,16 @@ def train(
 
 
 def _rounding(device: torch.device, compiles: bool, chunk: int | None) -> str:
-    """Return what float32 is rounded by: device and compiler; by order of summation, chunks and number of processes."""
+    """Return a text of the causes of rounding: device, compiler, chunks and number of processes."""
     kind = f"{kind_of(device)} compiled" if compiles else kind_of(device)
     return f"{kind} {ranks.world()} {chunk}"
 
 
 def _check_finite(name: str, value: float, step: int) -> None:
     if not np.isfinite(value):
-        raise TrainingError(f"training: {name} {value} at step {step}. Lower learning_rate.")
+        raise TrainingError(
+            f"training: {name} {value} at step {step}. Reduce training.learning_rate, for example by half."
+        )
 
 
 @contextmanager
@@ -324,14 +327,14 @@ def _memory_explained(settings: Training) -> Iterator[None]:
     except torch.OutOfMemoryError as error:
         chunk = settings.chunk or settings.batch_size
         raise TrainingError(
-            f"training: {chunk} sentences at a time of a batch of {settings.batch_size} do not fit into the GPU's "
-            f"memory. Set training.chunk to {max(1, chunk // 2)} or less, which changes no result, or take a "
-            "larger GPU."
+            f"training: {chunk} sentences at a time of a batch of {settings.batch_size} do not fit into "
+            f"the GPU's memory. Set training.chunk to {max(1, chunk // 2)} or less, which changes no "
+            "result, or use a larger GPU."
         ) from error
 
 
 class _Writer:
-    """A thread that writes checkpoints, one at a time, and a clock for the next one."""
+    """Thread that writes checkpoints, one at a time, with a clock for the next one."""
 
     def __init__(self, folder: Path, fingerprint: str, minutes: float) -> None:
         self._folder = folder
@@ -354,17 +357,17 @@ class _Writer:
         self._writing.result()
 
     def is_due(self) -> bool:
-        """Whether it is time for the next checkpoint.
+        """Return whether it is time for the next checkpoint.
 
         Raises:
-            OSError: if the last one could not be written.
+            OSError: if the last checkpoint could not be written.
         """
         if self._writing.done():
             self._writing.result()
         return time.monotonic() - self._last >= self._seconds
 
     def write(self, checkpoint: Checkpoint) -> None:
-        """Write a checkpoint once the last one is finished; ranks other than 0 write nothing."""
+        """Write a checkpoint as soon as the last one is finished; ranks other than 0 write nothing."""
         self._last = time.monotonic()
         if ranks.rank() == 0:
             self._writing.result()
@@ -373,7 +376,7 @@ class _Writer:
 
 @contextmanager
 def _stop_requests() -> Iterator[Callable[[], bool]]:
-    """Catch Ctrl-C, SIGTERM and SIGUSR1, which schedulers send before a kill; yields a function that reports them."""
+    """Yield a function that reports Ctrl-C, SIGTERM and SIGUSR1, which schedulers send before a kill."""
     received: list[int] = []
 
     def note(number: int, _frame: FrameType | None) -> None:
@@ -395,7 +398,7 @@ def _history(rows: list[tuple[float, ...]]) -> pa.Table:
 
 
 def _metrics(paths: Metrics, steps: int) -> pa.Table:
-    """Metrics in long form: all of step 1, then all of step 2, and so on."""
+    """Return metrics in long form: all of step 1, then all of step 2, and so on."""
     numbers = np.repeat(np.arange(1, steps + 1, dtype=np.int32), len(paths))
     values = np.array([*paths.values()], dtype=np.float64).T.ravel()
     arrays = [pa.array(numbers), pa.array([*paths] * steps, pa.string())]
@@ -404,7 +407,7 @@ def _metrics(paths: Metrics, steps: int) -> pa.Table:
 
 @contextmanager
 def try_again_when_stopped() -> Iterator[None]:
-    """Exit with code 75 after a stop request or Ctrl-C: the checkpoint is written, and the job should be run again."""
+    """Exit with code 75 after a stop request or Ctrl-C: a checkpoint is written, and the job should be run again."""
     try:
         yield
     except (Preempted, KeyboardInterrupt) as stop:

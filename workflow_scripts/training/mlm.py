@@ -1,7 +1,7 @@
 """Masked-language-model training on a corpus, of an existing encoder or of one from scratch.
 
 Devlin et al. 2019, https://arxiv.org/abs/1810.04805: 15% of the tokens are chosen; of these, 80% become [MASK], 10% a
-random token, and 10% stay as they are. The head is newly initialised (dense, GELU, LayerNorm, decoder tied to the word
+random token, and 10% stay unchanged. The head is newly initialised (dense, GELU, LayerNorm, decoder tied to the word
 embeddings) and saved in a separate file in the encoder's folder. It is applied only at the chosen positions: with a
 vocabulary of 30,522, its output layer would otherwise cost more than the encoder. The heads of published BERTs and
 RoBERTas are read as they are.
@@ -37,15 +37,15 @@ from workflow_scripts.training.sampler import Sampler
 
 HEAD_FILE = "mlm_head.safetensors"
 ROUNDING = 1e-4
-"""Largest difference of two scores, as a share of the largest, that is taken for rounding."""
+"""Maximum difference of two scores, as a share of the largest, that counts as rounding."""
 REPEATED = -1
 """Target of a repeated position, which the loss ignores."""
 
 
 def from_scratch(base: Path, sizes: Sizes) -> PreTrainedModel:
-    """An encoder with random weights, of the architecture and vocabulary of ``base``; without a pooler.
+    """Return an encoder with random weights, of the architecture and vocabulary of ``base``, without a pooler.
 
-    The weights come from torch's generator, by the architecture's own initialisation.
+    The weights are drawn by torch's generator, with the architecture's own initialisation.
 
     Raises:
         ConfigError: if the architecture's names of its sizes differ from BERT's.
@@ -59,8 +59,8 @@ def from_scratch(base: Path, sizes: Sizes) -> PreTrainedModel:
     }
     if unknown := sorted(name for name in values if entry_of(config, name) is None):
         raise ConfigError(
-            f"encoders: adapt.from_scratch: {config.model_type} has no setting {unknown[0]}. "
-            "Give a base of BERT's or RoBERTa's architecture."
+            f"encoders: adapt.from_scratch: {config.model_type} has no setting {unknown[0]}. Choose a "
+            "base of BERT's or RoBERTa's architecture."
         )
     config.update(values)
     model = AutoModel.from_config(config)  # type: ignore[no-untyped-call]
@@ -76,8 +76,13 @@ class MaskedLanguageModel(nn.Module):
         width, vocabulary = backbone.config.hidden_size, backbone.config.vocab_size
         words: Any = backbone.get_input_embeddings()
         if words.embedding_dim != width:
-            found = f"{backbone.config.model_type} embeds words at width {words.embedding_dim}, its states have {width}"
-            raise ConfigError(f"encoders: {found}, and embeddings predict the words. Name another encoder.")
+            found = (
+                f"{backbone.config.model_type} embeds words at width {words.embedding_dim}, but its "
+                f"states have {width}"
+            )
+            raise ConfigError(
+                f"encoders: {found}, and embeddings predict the words. Choose an encoder with one width."
+            )
         self.backbone = backbone
         self.dense = nn.Linear(width, width)
         nn.init.normal_(self.dense.weight, std=0.02)
@@ -88,7 +93,7 @@ class MaskedLanguageModel(nn.Module):
             pooler.requires_grad_(False)  # not part of this loss; saved unchanged
 
     def forward(self, batch: TokenBatch, places_M: Tensor) -> Tensor:
-        """Scores over the vocabulary at M of the B * T positions, shape (M, V)."""
+        """Return scores over the vocabulary at M of the B * T positions, shape (M, V)."""
         hidden_MD = self.norm(F.gelu(self.dense(chosen_states(self.backbone, batch, places_M))))
         words_VD = self.backbone.get_input_embeddings().weight
         assert isinstance(words_VD, Tensor)
@@ -104,13 +109,13 @@ class PublishedLanguageModel(nn.Module):
         self.head = head
 
     def forward(self, batch: TokenBatch, places_M: Tensor) -> Tensor:
-        """Scores over the vocabulary at M of the B * T positions, shape (M, V)."""
+        """Return scores over the vocabulary at M of the B * T positions, shape (M, V)."""
         scores_MV: Tensor = self.head(chosen_states(self.backbone, batch, places_M))
         return scores_MV
 
 
 def chosen_states(backbone: PreTrainedModel, batch: TokenBatch, places_M: Tensor) -> Tensor:
-    """Last hidden states at M of the B * T positions, shape (M, D)."""
+    """Return last hidden states at M of the B * T positions, shape (M, D)."""
     (states_BTD,) = hidden_states(backbone, batch, "last")
     return states_BTD.flatten(0, 1).index_select(0, places_M)
 
@@ -122,7 +127,7 @@ def save_head(folder: Path, model: MaskedLanguageModel) -> None:
 
 
 def load_masked_language_model(folder: Path) -> MaskedLanguageModel | PublishedLanguageModel:
-    """An encoder with the head that continue_mlm or its publisher trained, in evaluation mode.
+    """Return an encoder with its trained head, from continue_mlm or its publisher, in evaluation mode.
 
     Raises:
         DataError: if the folder has no head, or its scores are not those of Transformers.
@@ -143,8 +148,8 @@ def load_masked_language_model(folder: Path) -> MaskedLanguageModel | PublishedL
     head = heads["cls"].get_submodule("predictions") if "cls" in heads else heads.get("lm_head")
     if head is None or any(name.startswith(("cls.", "lm_head.")) for name in loading["missing_keys"]):
         raise DataError(
-            f"{folder}: no masked-language-model head. "
-            "Start from an encoder that has one, or adapt this one (continue_mlm)."
+            f"{folder}: no masked-language-model head. Start from an encoder with a head, or adapt this "
+            "one (continue_mlm)."
         )
     scored, words = published.get_output_embeddings(), backbone.get_input_embeddings()
     assert isinstance(words, nn.Embedding)
@@ -156,7 +161,7 @@ def load_masked_language_model(folder: Path) -> MaskedLanguageModel | PublishedL
 
 
 def _check_scores(folder: Path, model: PublishedLanguageModel, published: PreTrainedModel) -> None:
-    """Check that an encoder and its head score words as Transformers does, for a few random tokens.
+    """Check that an encoder and its head give Transformers' scores of words, for a few random tokens.
 
     Raises:
         DataError: with the largest difference.
@@ -174,7 +179,7 @@ def _check_scores(folder: Path, model: PublishedLanguageModel, published: PreTra
 
 
 def places_of(chosen_BT: Tensor, multiple: int = 1) -> Tensor:
-    """Chosen positions among all B * T; their number is rounded up to a ``multiple`` by repeating the first."""
+    """Return chosen positions among all B * T; their number is rounded up to a ``multiple`` by repeating the first."""
     places_M = chosen_BT.flatten().nonzero().squeeze(1)
     return torch.cat([places_M, places_M[:1].expand(-len(places_M) % multiple)])
 
@@ -189,7 +194,8 @@ class Masking:
     def __init__(self, tokenizer: PreTrainedTokenizerBase, probability: float, seed: int) -> None:
         if tokenizer.mask_token_id is None:
             raise ConfigError(
-                "encoders: tokens are to be masked, and the tokeniser has no mask. Name another encoder."
+                "encoders: tokens are to be masked, but the tokeniser has no mask. Choose an encoder "
+                "with a mask token."
             )
         self.mask_id = int(tokenizer.mask_token_id)
         self._special = torch.tensor(sorted(tokenizer.all_special_ids))
@@ -198,7 +204,7 @@ class Masking:
         self._seed = seed
 
     def chosen(self, ids_BT: Tensor, step: int) -> tuple[Tensor, Tensor, np.random.Generator]:
-        """Choose tokens with the lowest random numbers, never special ones.
+        """Return the tokens with the lowest random numbers, never special ones.
 
         Returns:
             Whether each token is chosen, the random numbers (above 1 for special tokens), both (B, T), and the
@@ -210,7 +216,7 @@ class Masking:
         return chance_BT < self._probability, chance_BT, draw
 
     def corrupted(self, ids_BT: Tensor, chosen_BT: Tensor, draw: np.random.Generator) -> Tensor:
-        """Ids with 80% of the chosen ones replaced by [MASK], and 10% by random ones of the vocabulary, (B, T)."""
+        """Return ids with 80% of the chosen ones replaced by [MASK], and 10% by random ids, (B, T)."""
         kind_BT = torch.from_numpy(draw.random(tuple(ids_BT.shape)))
         random_BT = torch.from_numpy(draw.integers(self._vocabulary, size=tuple(ids_BT.shape)))
         masked_BT = torch.where(chosen_BT & (kind_BT < 0.8), self.mask_id, ids_BT)
@@ -236,7 +242,7 @@ class Objective(objective.Objective):
         self._shapes = shapes
 
     def inputs(self, step: int) -> tuple[TokenBatch, Tensor, Tensor]:
-        """The step's sentences after masking, the chosen positions, and their true tokens or ``REPEATED``."""
+        """Return the step's sentences after masking, the chosen positions, and their true tokens or ``REPEATED``."""
         text = self._text.batch(self._sampler.rows_of(step))
         chosen_BT, masked_BT = self.mask(text.ids_BT, step)
         whole, masked = (
@@ -249,14 +255,14 @@ class Objective(objective.Objective):
         return masked, places_M, true_M
 
     def loss(self, inputs: tuple[TokenBatch, Tensor, Tensor]) -> objective.LossOutput:
-        """Cross-entropy of the true tokens at the chosen positions."""
+        """Return the cross-entropy of the true tokens at the chosen positions."""
         batch, places_M, true_M = inputs
         return objective.LossOutput(
             F.cross_entropy(self.module(batch, places_M), true_M, ignore_index=REPEATED)
         )
 
     def mask(self, ids_BT: Tensor, step: int) -> tuple[Tensor, Tensor]:
-        """Choose positions: at least one, and never a special token.
+        """Return chosen positions, at least one and never a special token, and the masked ids.
 
         Returns:
             Which positions are chosen (bool), and the ids after replacement, both (B, T).

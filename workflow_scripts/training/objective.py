@@ -1,4 +1,4 @@
-"""The objective of a training, which the loop calls and every method defines.
+"""Interface between the training loop and the methods: each method defines an objective.
 
 Every training imports this file, so an edit retrains everything. Therefore it contains only declarations.
 """
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from workflow_scripts.models.text_encoder import TokenEncoder
 
 Metrics = Mapping[str, NDArray[np.float64]]
-"""Name of a metric to its value at every step."""
+"""Values of each metric at every step, by name."""
 
 
 class LossOutput(NamedTuple):
@@ -37,10 +37,11 @@ class Objective(ABC):
     """All modules that are trained or saved in checkpoints: the encoder, and modules that are discarded at the end."""
 
     lr_budgets: Mapping[str, float] = {}
-    """Parameters of ``module`` with a learning rate of their own: name to the sum of its rates over the training.
+    """Parameters of ``module`` with their own learning rate: the sum of the rates over the training, by name.
 
     Such parameters follow the common schedule, without weight decay or the bound on the gradient's norm. The sum is
-    given in place of the rate, so that they get as far in a short training, or with large batches, as in a long one.
+    given in place of the rate, because they then get as far in a short training, or with large batches, as in a long
+    one.
     """
 
     passes: int = 1
@@ -56,11 +57,11 @@ class Objective(ABC):
 
     @property
     def scored(self) -> TokenEncoder | None:
-        """The encoder to score on the development set; None for the encoder that is saved."""
+        """Return the encoder to score on the development set; None for the encoder that is saved."""
         return None
 
     def findings(self, metrics: Metrics) -> Sequence[str]:
-        """Labels for every number made with the trained encoder, if its metrics give a reason for any."""
+        """Return labels for all numbers made with the trained encoder, by reasons in its metrics."""
         return ()
 
     def finish(self) -> None:

@@ -1,4 +1,4 @@
-"""Several processes that train one model, each on its own GPU, started by torchrun; without torchrun there is only one.
+"""Processes that train one model, each on its own GPU, started by torchrun; without torchrun a single process.
 
 Each rank embeds its part of a step's rows, gathers the vectors of all ranks, and computes the loss of the whole batch:
 negatives and the logged loss are the same as in one process with the same batch. Every rank computes the full loss, and
@@ -37,17 +37,17 @@ def joined() -> Iterator[None]:
 
 
 def world() -> int:
-    """Number of ranks."""
+    """Return the number of ranks."""
     return dist.get_world_size() if dist.is_initialized() else 1
 
 
 def rank() -> int:
-    """The number of this rank, from 0; only rank 0 writes files."""
+    """Return the number of this rank, from 0; only rank 0 writes files."""
     return dist.get_rank() if dist.is_initialized() else 0
 
 
 def device() -> torch.device:
-    """The device of this rank: a GPU of its own, which becomes PyTorch's current one, or the CPU.
+    """Return the device of this rank: its own GPU, which becomes PyTorch's current one, or the CPU.
 
     Raises:
         ConfigError: as ``models.devices.finds_gpu``.
@@ -55,12 +55,12 @@ def device() -> torch.device:
     if not finds_gpu("training"):
         return torch.device("cpu")
     own = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
-    torch.cuda.set_device(own)  # else whatever names no device would use the first GPU, in every rank
+    torch.cuda.set_device(own)  # otherwise code without a device would use the first GPU in every rank
     return own
 
 
 def gathered(local_BD: Tensor) -> Tensor:
-    """Rows of all ranks in the batch's order, (world * B, D), differentiable; with a single rank, its own rows."""
+    """Return rows of all ranks in the batch's order, (world * B, D), differentiable; with one rank, its own rows."""
     if world() == 1:
         return local_BD
     rows_BD: Tensor = _Gather.apply(local_BD)  # type: ignore[no-untyped-call]
@@ -97,7 +97,7 @@ def average_gradients(parameters: Iterable[nn.Parameter]) -> None:
 
 
 def any_rank(*answers: bool) -> Sequence[bool]:
-    """Whether each answer is true on any rank."""
+    """Return whether each answer is true on any rank."""
     if world() == 1:
         return answers
     votes = torch.tensor([int(answer) for answer in answers])

@@ -33,9 +33,9 @@ from workflow_scripts.training import ranks
 from workflow_scripts.training.objective import Objective
 
 CAPTURED_FROM = 100
-"""Steps of a training from which capturing pays: it takes a second for each shape (H200)."""
+"""Minimum number of steps of a training for which capturing pays: it takes a second for each shape (H200)."""
 COMPILED_FROM = 640_000
-"""Sentences that a training encodes from which compiling pays.
+"""Minimum number of sentences that a training encodes for which compiling pays.
 
 It takes 15 to 45 s, and a step of 128 sentences then takes 6 ms less (BERT-base, H200).
 """
@@ -46,13 +46,13 @@ ROUNDED = Shapes(tokens=256, width=32)
 _NO_SENTENCES = Packing.of(torch.ones(1, 1))
 
 Inputs = tuple[Any, Keys]
-"""An objective's inputs of a step, and the step's keys of dropout."""
+"""Inputs of an objective's step, and the step's keys of dropout."""
 Results = tuple[Tensor, list[str]]
 """Loss, norm of the gradient and metrics of a step in one tensor, in float64, and the names of the metrics."""
 
 
 def shapes_for(device: torch.device, module: nn.Module, chunk: int | None) -> Shapes:
-    """Multiples for the shapes of batches: on a GPU larger than 1 if steps of ``module`` can be captured."""
+    """Return multiples for the shapes of batches: on a GPU larger than 1 if steps of ``module`` can be captured."""
     backbones = [part for part in module.modules() if isinstance(part, PreTrainedModel)]
     reads_padding = any(
         isinstance(part, ReadoutModule) and part.reads == "padded" for part in module.modules()
@@ -67,21 +67,21 @@ def shapes_for(device: torch.device, module: nn.Module, chunk: int | None) -> Sh
 
 
 def prepare_inputs(objective: Objective, seed: int, step: int) -> Inputs:
-    """Inputs and keys of a step, on the host."""
+    """Return inputs and keys of a step, on the host."""
     passes = objective.passes + draws_outside(objective.module)
     return objective.inputs(step), keys_of(seed, step, passes=passes, sites=SITES * _depth(objective.module))
 
 
 @lru_cache(maxsize=1)  # called at every step
 def _depth(module: nn.Module) -> int:
-    """Layers of the deepest encoder."""
+    """Return the number of layers of the deepest encoder."""
     models = (part for part in module.modules() if isinstance(part, PreTrainedModel))
     return max((int(model.config.num_hidden_layers) for model in models), default=0)
 
 
 @lru_cache(maxsize=1)  # called at every step
 def draws_outside(module: nn.Module) -> bool:
-    """Whether modules outside of encoders draw random numbers, such as dropout in a method's own head."""
+    """Return whether modules outside of encoders draw random numbers, such as dropout in a method's own head."""
     encoders = (part for part in module.modules() if isinstance(part, TextEncoder | PreTrainedModel))
     inside = {part for encoder in encoders for part in encoder.modules()}
     return any(isinstance(part, nn.Dropout | nn.RReLU) for part in {*module.modules()} - inside)
@@ -90,7 +90,7 @@ def draws_outside(module: nn.Module) -> bool:
 def prefetch(
     make: Callable[[int], Inputs], device: torch.device, done: int, steps: int
 ) -> Generator[Inputs, None, None]:
-    """Inputs of the remaining steps, on the host.
+    """Yield inputs of the remaining steps, on the host.
 
     For a GPU, a thread makes the next step's inputs in pinned memory while a step runs; on a CPU that saves no time.
     """
@@ -146,7 +146,7 @@ class TrainStep:
         )
 
     def begin(self, lr: float) -> None:
-        """Set the learning rate of the next step, and training mode, since an evaluation may have switched it off."""
+        """Set the learning rate of the next step, and training mode, which an evaluation may have switched off."""
         for group in self.optimiser.param_groups:
             if isinstance(group["lr"], Tensor):
                 group["lr"].fill_(lr * group["share"])
@@ -155,7 +155,7 @@ class TrainStep:
         self.objective.module.train()
 
     def __call__(self, inputs: Inputs) -> Results:
-        """Update the weights once."""
+        """Update the weights once, and return the step's results."""
         own, keys = inputs
         self.optimiser.zero_grad(set_to_none=True)
         with (
@@ -179,7 +179,7 @@ class EagerStep:
         self._update, self.compiles = update, compiles
 
     def __call__(self, inputs: Inputs, lr: float) -> Results:
-        """Take a step from inputs on the host."""
+        """Take a step from inputs on the host, and return its results."""
         self._update.begin(lr)
         return self._run(onto(inputs, self._update.device))
 
@@ -214,7 +214,7 @@ class CUDAGraphStep(EagerStep):
         self._pooled = 0  # bytes of the largest captured step; the others share them
 
     def __call__(self, inputs: Inputs, lr: float) -> Results:
-        """Take a step from inputs on the host."""
+        """Take a step from inputs on the host, and return its results."""
         self._stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._stream):
             self._update.begin(lr)
@@ -237,7 +237,7 @@ class CUDAGraphStep(EagerStep):
         return values.clone(), names
 
     def _eager(self, shape: Hashable, inputs: Inputs) -> Results:
-        """Take a step eagerly, and note the memory that it takes."""
+        """Take a step eagerly, note its memory, and return its results."""
         device = self._update.device
         self._update.optimiser.zero_grad(set_to_none=True)
         torch.cuda.reset_peak_memory_stats(device)
@@ -247,27 +247,27 @@ class CUDAGraphStep(EagerStep):
         return results
 
     def _try_capture(self, shape: Hashable, inputs: Inputs) -> None:
-        """Capture a step, unless there are enough graphs or its memory is needed; after a failure, no other step."""
+        """Capture a step, unless enough graphs exist or its memory is needed; after a failure, capture no more."""
         if len(self._graphs) >= self._most or not self._fits(taken := self._taken[shape]):
             return
         try:
             self._graphs[shape] = self._capture(inputs)
-        except Exception as error:  # nothing has been computed yet
+        except Exception as error:  # before anything is computed
             self._most = 0
             self._update.optimiser.zero_grad(set_to_none=True)
-            _say(f"{first_line(error)}. The training goes on without, and takes longer.")
+            _say(f"{first_line(error)}. The training continues without capture, and takes longer.")
         else:
             self._pooled = max(self._pooled, taken)
 
     def _fits(self, taken: int) -> bool:
-        """Whether the GPU has room for a graph beside an eager step of the same size, whose memory it cannot share."""
+        """Return whether a graph fits into the GPU next to an eager step of the same size, which shares no memory."""
         device = self._update.device
         free, whole = torch.cuda.mem_get_info(device)
         room = free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
         fits = taken + max(taken, self._pooled) <= room
         if not fits and self._most:
             self._most = 0
-            _say(f"two of {taken / 1e9:.1f} GB do not fit into the {whole / 1e9:.0f} GB of the GPU.")
+            _say(f"two steps of {taken / 1e9:.1f} GB do not fit into the GPU's {whole / 1e9:.0f} GB.")
         return fits
 
     def _capture(self, inputs: Inputs) -> Graph:
@@ -284,19 +284,19 @@ def _say(reason: str) -> None:
 
 
 def _shape(inputs: Inputs) -> Hashable:
-    """Structure of inputs, with the shapes of all tensors and the values of other leaves."""
+    """Return the structure of inputs, with the shapes of all tensors and the values of other leaves."""
     leaves, structure = tree_flatten(inputs)
     return str(structure), tuple(tuple(leaf.shape) if isinstance(leaf, Tensor) else leaf for leaf in leaves)
 
 
 def step_runner(update: TrainStep, shapes: Shapes, steps: int) -> EagerStep:
-    """The runner of a training's steps: captured if shapes are rounded up and the training is long enough."""
+    """Return the runner of a training's steps: captured if shapes are rounded up and the training is long enough."""
     pays = update.device.type == "cuda" and steps * _sentences(update.objective) >= COMPILED_FROM
     captures = shapes != NATURAL and steps >= CAPTURED_FROM
     return (CUDAGraphStep if captures else EagerStep)(update, pays and can_compile())
 
 
 def _sentences(objective: Objective) -> int:
-    """Sentences in the inputs of a step, each as often as it occurs."""
+    """Return the number of sentences in the inputs of a step, repeated ones included."""
     parts = tree_leaves(objective.inputs(1), is_leaf=lambda part: isinstance(part, TokenBatch))
     return sum(len(part.ids_BT) for part in parts if isinstance(part, TokenBatch))

@@ -1,1 +1,1 @@
-"""The verbs of ``python -m workflow_scripts``, a module each, and the parts that they share."""
+"""Verbs of ``python -m workflow_scripts``, one module each, and their shared parts."""

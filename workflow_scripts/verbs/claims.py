@@ -1,4 +1,4 @@
-"""A study's verdicts on the papers' claims, with the numbers of both.
+"""Print a study's verdicts on the papers' claims, with the numbers of both.
 
 The claims are the tables of config/claims. --markdown prints tables of Markdown.
 
@@ -22,10 +22,10 @@ VERDICTS = ("supported", "contradicted", "undecided", NOT_RUN)
 
 
 def verdicts(study: Path, papers: Sequence[str]) -> list[Row]:
-    """The verdicts of a study on the claims of some papers, or of all.
+    """Return the verdicts of a study on the claims of the given papers, or of all papers.
 
     Raises:
-        ConfigError: if it compares no claim of a given paper.
+        ConfigError: if the study compares no claim of a given paper.
         DataError: if the folder has no table of claims, or a damaged one.
     """
     file = study / "claims.parquet"
@@ -43,7 +43,7 @@ def verdicts(study: Path, papers: Sequence[str]) -> list[Row]:
 
 
 def counted(rows: Sequence[Row]) -> list[Row]:
-    """The number of verdicts of each kind, by paper and of all."""
+    """Return the number of verdicts of each kind, for each paper and in total."""
     groups = {PAPERS[paper]: [row for row in rows if row["paper"] == paper] for paper in PAPERS} | {
         "all": rows
     }
@@ -54,7 +54,7 @@ def counted(rows: Sequence[Row]) -> list[Row]:
 
 
 def compared(rows: Sequence[Row]) -> list[Row]:
-    """The paper's numbers and those of the study, side by side."""
+    """Return rows with the paper's numbers next to those of the study."""
     return [
         {
             "paper": f"{PAPERS.get(row['paper'], row['paper'])}, {row['place']}",
@@ -70,7 +70,7 @@ def compared(rows: Sequence[Row]) -> list[Row]:
 
 
 def _here(row: Row) -> str:
-    """The study's measurement, in a cell."""
+    """Return the study's measurement as the text of a cell."""
     sides = f"{brief(row['ours'])} against {brief(row['theirs'])}"
     if row["low"] is None or row["high"] is None:
         repeated = f"{row['n']} {row['over']}, too few for an interval" if row["over"] else "nothing repeated"
@@ -80,7 +80,7 @@ def _here(row: Row) -> str:
 
 
 def left_out(rows: Sequence[Row]) -> list[Row]:
-    """Claims that were not compared, by the reason."""
+    """Return rows of the claims that were not compared, one for each reason."""
     by_reason: dict[str, list[str]] = defaultdict(list)
     for row in rows:
         if row["verdict"] == NOT_RUN:
@@ -93,7 +93,7 @@ ARGUMENTS = (
         "papers",
         nargs="*",
         metavar="PAPER",
-        help=f"tables in {CLAIMS_FOLDER}, such as jtcse; all if left out",
+        help=f"tables in {CLAIMS_FOLDER}, such as jtcse; default: all",
     ),
     argument(
         "--study", type=study_folder, required=True, help="folder of a study's results, such as results/demo"
@@ -103,7 +103,7 @@ ARGUMENTS = (
 
 
 def answer(papers: list[str], study: Path, markdown: bool) -> Answer:
-    """A study's verdicts on the papers' claims."""
+    """Return a study's verdicts on the papers' claims."""
     rows = verdicts(study, papers)
     counts, here = counted(rows), compared(rows)
     if markdown:

@@ -1,4 +1,4 @@
-"""Learning curves of trainings of one study or several, in one figure."""
+"""Figure of the learning curves of trainings, of one study or several."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ _DESCRIPTION = (
 
 
 def is_training(path: Path) -> bool:
-    """Return whether a path is of a run, one of its seeds, its model, or its history, whether or not it exists.
+    """Return whether a path, existing or missing, is that of a run, one of its seeds, its model or its history.
 
     These lie below results/<study>/runs.
     """
@@ -35,7 +35,7 @@ def histories_of(path: Path) -> list[Path]:
     """Return the histories of a run, of one of its seeds, or of a model; none of a run that is not trained.
 
     Raises:
-        DataError: if there is neither a history nor a model.
+        DataError: if neither a history nor a model exists.
     """
     folder = path.parent if path.name in (_HISTORY, RECORD_FILE) else path
     folder = folder.parent if folder.name == "model" else folder
@@ -51,13 +51,13 @@ def draw(paths: Iterable[Path], to: Path, labels: Mapping[Path, str]) -> Answer:
     """Draw the learning curves of trainings into a file, and return the points that it shows.
 
     Args:
-        paths: Of runs, seeds, models or histories.
+        paths: Paths of runs, seeds, models or histories.
         to: The figure; its suffix is the format.
-        labels: Each study's folder with a text that tells it from the others.
+        labels: A distinct name for the folder of each study.
 
     Raises:
-        ConfigError: if the format is another one.
-        DataError: if none of them was trained, or a history is missing or damaged.
+        ConfigError: if the format is unknown.
+        DataError: if no path is of a trained run, or a history is missing or damaged.
     """
     if to.suffix not in _FORMATS:
         raise ConfigError(
@@ -76,9 +76,8 @@ def draw(paths: Iterable[Path], to: Path, labels: Mapping[Path, str]) -> Answer:
         svg = to_svg(picture, "learning-curves", _TITLE, _DESCRIPTION, [HOW_DRAWN])
         with atomic(to) as temporary:
             if to.suffix == ".svg":
-                white = (
-                    'role="img" style="background: white"'  # the page's figures have no paper of their own
-                )
+                # figures of the page have no background of their own
+                white = 'role="img" style="background: white"'
                 temporary.write_text(svg.replace('role="img"', white, 1), "utf-8")
             else:  # with the title and notes that to_svg has added
                 picture.savefig(
@@ -112,7 +111,7 @@ def study_of(history: Path) -> Path:
 
 
 def names_in(study: Path) -> dict[str, str]:
-    """Return the names that the tables of a study show its runs under."""
+    """Return the display names of a study's runs, as in its tables."""
     tables = (record_of(table).settings for table in sorted(study.glob("tables/*.parquet")))
     rows = (row for settings in tables for row in settings.get("experiment", {}).get("rows", ()))
     return {row["run"]: row["name"] for row in rows}

@@ -1,8 +1,8 @@
 """Explain why two artefacts differ, and by how much.
 
 Begins with a sentence on the cause. Then it compares settings, inputs, code, packages, commit, labels and contents: for
-each column of a table, and each file of weights, the number of cells that differ and the largest and the mean absolute
-difference. If inputs differ, it follows the first of them down to the cause.
+each column of a table, and each file of weights, the number of cells that differ, and the largest and the mean absolute
+difference. If inputs differ, it compares the first differing input in the same way, and so on down to the cause.
 
 Exit code 1 if records or contents differ.
 
@@ -35,35 +35,35 @@ from workflow_scripts.verbs.records import (
 
 
 class Difference(NamedTuple):
-    """The distances between the values of one column, or of one file of weights, in two artefacts."""
+    """Distances between the values of one column, or of one file of weights, in two artefacts."""
 
     name: str
     differing: int
-    """Number of cells that differ; a cell that is empty on one side alone differs, two NaN do not."""
+    """Number of cells that differ; a cell that is empty on only one side differs, two NaN do not."""
     cells: int
     largest: float | None
-    """Largest absolute difference; None where no pair of numbers differs, as in columns of text."""
+    """Largest absolute difference; None if no pair of numbers differs, as in columns of text."""
     mean: float | None
     """Mean absolute difference of the pairs of numbers that differ."""
 
 
 class Step(NamedTuple):
-    """The differences between two artefacts."""
+    """Differences between two artefacts."""
 
     a: str
     b: str
     contents_equal: bool
     changes: list[Change]
     numbers: list[Difference]
-    """Distances of contents, where they can be computed."""
+    """Distances between contents, as far as they can be computed."""
     not_followed: list[str]
-    """Differing inputs that could not be compared, and why."""
+    """Differing inputs that could not be compared, each with the reason."""
     followed: str
-    """Role of the differing input that the next step compares; empty where this is the last."""
+    """Role of the differing input that the next step compares; empty in the last step."""
 
 
 def diff(a: Path, b: Path) -> list[Step]:
-    """Compare two artefacts and, if inputs differ, the first of them, and so on.
+    """Compare two artefacts, then their first differing input, and so on down to the cause.
 
     Raises:
         DataError: if one is missing, damaged, or not an artefact.
@@ -83,7 +83,7 @@ def diff(a: Path, b: Path) -> list[Step]:
 
 
 def _followed(records: Sequence[Record], roles: Iterable[str]) -> tuple[str, list[Path], list[str]]:
-    """The first differing input that both have as it was read: its role and paths; and the states of others."""
+    """Return role and paths of the first differing input that is unchanged on both sides, and the states of others."""
     reasons: list[str] = []
     inputs = [named_inputs(record) for record in records]
     for role in roles:
@@ -91,7 +91,8 @@ def _followed(records: Sequence[Record], roles: Iterable[str]) -> tuple[str, lis
         states = [present_state(given.path, given.sha256)[0] for given in pair]
         if states == ["as recorded"] * 2:
             return role, [Path(given.path) for given in pair], reasons
-        reasons.append(f"{role}: {' and '.join(states)}{' on one side alone' * (len(pair) == 1)}")
+        side = " on only one side" if len(pair) == 1 else ""
+        reasons.append(f"{role}: {' and '.join(states)}{side}")
     return "", [], reasons
 
 
@@ -99,9 +100,10 @@ def _followed(records: Sequence[Record], roles: Iterable[str]) -> tuple[str, lis
 
 
 def numeric_differences(a: Path, b: Path) -> list[Difference]:
-    """The columns of two tables, or files next to two records, whose values differ; rows are compared in order.
+    """Return the columns of two tables, or the files of two model folders, whose values differ.
 
-    Nothing can be said of tables of different lengths, of columns and tensors that one of the two lacks, and of pages.
+    Rows are compared in order. Tables of different lengths, columns and tensors that one side lacks, and pages are
+    skipped.
     """
     pairs = {"": (a, b)}
     if a.name == b.name == RECORD_FILE:
@@ -111,7 +113,7 @@ def numeric_differences(a: Path, b: Path) -> list[Difference]:
 
 
 def _in_files(name: str, a: Path, b: Path) -> Iterator[Difference]:
-    """The difference between two files of weights, or those between the columns of two tables."""
+    """Yield the difference between two files of weights, or those between the columns of two tables."""
     if {a.suffix, b.suffix} == {".safetensors"}:
         with suppress(SafetensorError):  # of another form
             yield _difference(name, _tensors(a, b))
@@ -138,7 +140,7 @@ def _column(name: str, a: pa.Array, b: pa.Array) -> Difference:
 
 
 def _tensors(a: Path, b: Path) -> Iterator[tuple[Floats, Floats]]:
-    """Tensors of equal names and shapes, one pair at a time."""
+    """Yield pairs of tensors that have the same name and shape."""
     with safe_open(a, framework="pt") as one, safe_open(b, framework="pt") as other:  # NumPy has no bfloat16
         for name in sorted({*one.keys()} & {*other.keys()}):
             x, y = one.get_tensor(name), other.get_tensor(name)
@@ -169,7 +171,7 @@ ARGUMENTS = (
 
 
 def answer(a: Path, b: Path) -> Answer:
-    """Differences, followed by those of the inputs behind them."""
+    """Return the differences between two artefacts, then those of the inputs that caused them."""
     steps = diff(a, b)
     equal, changes = steps[0].contents_equal, steps[0].changes
     said = "contents equal" if equal else "contents differ"
@@ -184,11 +186,11 @@ def answer(a: Path, b: Path) -> Answer:
 _CAUSES = ("rule", "wildcard", "setting", "code", "package")
 _HASH_DIGITS = 12
 _NAMED = 3
-"""Changes that the sentence names; of more, their number."""
+"""Maximum number of changes that the sentence names; the others are counted."""
 
 
 def sentence(steps: Sequence[Step]) -> str:
-    """The difference and its cause, which the last input that was followed shows."""
+    """Return a sentence on the difference and its cause, which is in the last step."""
     first, last = steps[0], steps[-1]
     if not first.changes:
         found = "Contents and records are equal"
@@ -224,6 +226,6 @@ def _parts(number: int, step: Step) -> Iterator[str | PrintedTable]:
 
 
 def _row(change: Change) -> Mapping[str, object]:
-    """A change as people read it, with the beginnings of hashes."""
+    """Return a change as a row to print, with shortened hashes."""
     sides = (str(one)[:_HASH_DIGITS] if change.section in HASHES else one for one in (change.a, change.b))
     return dict(zip(("what", "key", "A", "B"), (change.section, change.key, *sides), strict=True))

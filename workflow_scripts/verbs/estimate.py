@@ -1,6 +1,6 @@
-"""Estimates for the jobs that are left of a study: disk, and requests to services (times: ``verbs.timing``).
+"""Estimates for the remaining jobs of a study: disk, and requests to services (times: ``verbs.timing``).
 
-Rows come from the contracts of datasets. An unknown number is NaN here and empty where it is printed.
+Numbers of rows come from the contracts of datasets. An unknown number is NaN here, and printed as an empty cell.
 """
 
 import math
@@ -28,7 +28,7 @@ from workflow_scripts.verbs.plan import PlannedJob
 from workflow_scripts.verbs.printing import Row
 
 GIGABYTES = {"base": 0.44, "large": 1.4, "huge": 27.0}
-"""Weights of encoders that are not on this machine, in float32: 110 million parameters, 350 million, 6.7 billion."""
+"""Float32 weights of encoders that are not on this machine: 110 million parameters, 350 million, 6.7 billion."""
 _JOB_GIGABYTES = {"average_tokens": 1.0, "fit_wikitext": 0.14}
 _TEACHER_BYTES = 9480  # of a sentence: two to six vectors of 768 floats
 _TOKENS, _CHARACTERS = 32, 4  # tokens of a sentence in a prompt, and characters of a token
@@ -56,7 +56,7 @@ def most_rows(settings: Configuration, corpus: str, data_root: Path | None = Non
 
 
 def gigabytes(study: Study, job: PlannedJob) -> float:
-    """Disk that a job's outputs take, without texts and scores."""
+    """Return the disk space of a job's outputs, without texts and scores, in gigabytes."""
     if any(Path(output).name == RECORD_FILE for output in job.outputs) and encoder_of(study, job.wildcards):
         return sum(_weights(study, part) for part in study.encoders[encoder_of(study, job.wildcards)].parts)
     if "teacher" in job.settings:
@@ -66,7 +66,7 @@ def gigabytes(study: Study, job: PlannedJob) -> float:
 
 
 def _weights(study: Study, encoder: str) -> float:
-    """Gigabytes of an encoder's weights: of those on this machine, or else by its size."""
+    """Return the gigabytes of an encoder's weights: of its files on this machine or, without them, by its size."""
     block = study.settings.fetched(encoder)
     folders = folders_of(block, study.data_root)
     files = next(filter(None, ([*folder.glob("*.safetensors")] for folder in folders)), [])
@@ -77,7 +77,7 @@ def _weights(study: Study, encoder: str) -> float:
 
 
 def requests(settings: Configuration, jobs: Iterable[PlannedJob]) -> list[Row]:
-    """Requests by service, with days at its daily limit and rate, and dollars at its prices."""
+    """Return a row for each service: requests, days at its daily limit and rate, and dollars at its prices."""
     asked: dict[str, list[tuple[float, float, int]]] = defaultdict(list)
     for job in jobs:
         if job.outside.startswith("llms."):
@@ -124,7 +124,7 @@ def _known(number: float) -> float | None:
 
 
 def by_rule(study: Study, jobs: Iterable[PlannedJob]) -> list[Row]:
-    """Jobs of each rule, the most frequent first, with the most that one of them asks a queue for."""
+    """Return a row for each rule, the most frequent first: jobs, and the maximum that one of them requests."""
     groups: dict[str, list[PlannedJob]] = defaultdict(list)
     for job in jobs:
         groups[job.rule].append(job)
@@ -143,7 +143,7 @@ def by_rule(study: Study, jobs: Iterable[PlannedJob]) -> list[Row]:
 
 
 def read_from(settings: Configuration, jobs: Iterable[PlannedJob], data_root: Path | None) -> list[Row]:
-    """The files, or repositories at commits, from which every dataset and encoder would be read now."""
+    """Return the files, or repositories at commits, from which each dataset and encoder would be read now."""
     jobs = [*jobs]
     corpora = (job.outside.removeprefix("corpora.") for job in jobs if job.outside.startswith("corpora."))
     added = {added_to(settings, corpus) for corpus in corpora}
@@ -157,7 +157,7 @@ def read_from(settings: Configuration, jobs: Iterable[PlannedJob], data_root: Pa
 
 
 def _where(settings: Configuration, place: str) -> str:
-    """Where the files of a dataset would be, and the page where they can be had."""
+    """Return the expected paths of a dataset's files, and the page that offers them."""
     section, _, name = place.partition(".")
     if section != "datasets" or name not in settings.datasets:
         return ""
@@ -172,12 +172,15 @@ def _where(settings: Configuration, place: str) -> str:
 
 
 def may_lack(job: PlannedJob) -> bool:
-    """Whether a job leaves a gap if its source is not there."""
+    """Return whether a job leaves a gap if its source is missing."""
     return job.outside.startswith("extraction.") or bool(job.settings.get("dataset", {}).get("optional"))
 
 
 def _places(settings: Configuration, job: PlannedJob, data_root: Path | None, *, gap: bool) -> str:
-    """The files of a job's source without their hashes; for an encoder, their folder. ``gap``: if none is there."""
+    """Return the files of a job's source without their hashes; for an encoder, their folder.
+
+    With ``gap``, a missing source is a gap.
+    """
     plan = SourcePlan.model_validate(job.settings["source"])
     lacking = ": a gap" if gap and plan.kind in ("none", "unreachable", "absent") else ""
     if plan.kind == "none":
@@ -192,7 +195,7 @@ def _places(settings: Configuration, job: PlannedJob, data_root: Path | None, *,
 
 
 def gaps(study: Study) -> list[Row]:
-    """What cannot be had, with the runs whose rows of their tables are gaps for it."""
+    """Return a row for each optional source that is missing, with the runs whose cells are gaps for lack of it."""
     return [
         {
             "gap": reason,
@@ -204,7 +207,7 @@ def gaps(study: Study) -> list[Row]:
 
 
 def to_pin(study: Study) -> dict[str, str]:
-    """Return the sources of encoders at no revision of the Hub, each with the line that pins it to the newest."""
+    """Return the encoders' sources without a revision, each with the YAML that pins the newest one."""
     return {f"encoders.{name}.fetch.sources": _pinning(source) for name, source in unpinned(study)}
 
 
@@ -218,10 +221,10 @@ def _pinning(source: HubEncoder) -> str:
 
 
 def without_revision(jobs: Iterable[PlannedJob]) -> Iterator[Finding]:
-    """A finding for each job that would ask the Hub for a repository without naming a commit."""
+    """Yield a finding for each job that would fetch a repository of the Hub without a commit."""
     for job in jobs:
         repositories = SourcePlan.model_validate(job.settings.get("source", {"kind": "none"})).repositories
         if not all(one.revision for one in repositories) and not may_lack(job):
             named = " or ".join(map(str, repositories))
-            found = f"no revision is set for {named}, so that its job stops and names the newest commit"
-            yield Finding(job.outside, found, "Write a revision into the block.")
+            found = f"no revision is set for {named}; its job would stop and print the newest commit"
+            yield Finding(job.outside, found, "Add `revision:` to the block, with a commit.")

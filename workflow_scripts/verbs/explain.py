@@ -1,12 +1,14 @@
 """Show the files and sources that an artefact was made from, as a tree.
 
 Each line has a file, the rule and wildcards that made it, the start of its hash, and numbers of its labels. A file
-whose inputs were shown before says so; below an input that was made again since, the tree is that of the new one.
+whose inputs were shown before is marked (above). Below an input that was made again since, the tree is that of the new
+file.
 
-For a table, --cell selects rows. They are printed with the settings of their runs and the score of every seed that they
-and their differences were computed from, and the tree has only the files behind these rows: score files, also of their
-baselines, models and text. --json adds the facts of each job: settings, code, packages and machine. With --into, it
-lists everything that was made from a file, or from a source such as hub:owner/name@revision/file.
+For a table, --cell selects rows. They are printed with the settings of their runs, and with the score of every seed
+from which they and their differences were computed. The tree then has only the files behind these rows: score files,
+including those of the baselines, models and text. --json adds the facts of each job: settings, code, packages and
+machine. With --into, it lists everything that was made from a file, or from a source such as
+hub:owner/name@revision/file.
 
 Exit code 1 if anything in the tree is missing, damaged or was made again since.
 
@@ -46,10 +48,10 @@ from workflow_scripts.verbs.records import (
 
 _BROKEN = ("rebuilt since", "damaged", "missing")
 _MADE_WITH = ("method.", "training.", "readout.")
-"""Beginnings of the settings of a run that say how it was made."""
+"""Prefixes of the settings that determine a run's model."""
 _NEXT_COLUMN = re.compile(r",(?=\s*\w+\s*=)")
 Agrees = Callable[[Mapping[str, str]], bool]
-"""Whether wildcards agree with the selected rows."""
+"""A test of whether wildcards agree with the selected rows."""
 
 
 @dataclass
@@ -64,23 +66,23 @@ class Node:
     record: Record | None = field(init=False)
     inputs: list["Node"] = field(default_factory=list)
     remark: str = ""
-    """Whether its inputs are below an earlier node, or how many the selected rows do not come from."""
+    """A note that its inputs are shown above, or that some are left out; else empty."""
 
     def __post_init__(self) -> None:
         """Read the record of the file, and compare its hash."""
         self.state, self.record = present_state(self.path, self.sha256)
 
     def walk(self, depth: int = 0) -> Iterator[tuple[int, "Node"]]:
-        """The node and its ancestry, each with the number of jobs between it and the artefact."""
+        """Yield this node and its ancestry, each with the number of jobs between it and the artefact."""
         yield depth, self
         for node in self.inputs:
             yield from node.walk(depth + 1)
 
     def follow(self, seen: set[str], agrees: Agrees | None = None) -> None:
-        """Add the ancestry, in the order of the records, since the order of members counts.
+        """Add the ancestry, in the order of the records: the order of members matters.
 
         Args:
-            seen: Paths whose inputs are shown already.
+            seen: Paths with inputs that are already shown.
             agrees: Selects inputs by their wildcards.
         """
         inputs = [*self.record.listed_inputs()] if self.record else []
@@ -97,7 +99,7 @@ class Node:
 
 
 def explain(path: Path, agrees: Agrees | None = None) -> Node:
-    """The artefact that ``path`` is or is part of, with its ancestry.
+    """Return the artefact that is at ``path``, or contains it, with its ancestry.
 
     Args:
         path: File or model folder.
@@ -113,13 +115,13 @@ def explain(path: Path, agrees: Agrees | None = None) -> Node:
     return top
 
 
-# Cells. A table of an experiment names a run, a baseline and a heading, whose suite and task its settings hold; one of
-# the extraction study names a model, whose representation its settings hold. An input of any other table agrees with a
-# row if its wildcards have the values of the columns of the same name.
+# Cells. The table of an experiment has a run, a baseline and a heading; suite and task of the heading are in its
+# settings. The table of the extraction study has a model; its representation is in its settings. An input of any other
+# table agrees with a row if its wildcards equal the columns of the same name.
 
 
 def explain_cell(path: Path, cell: Mapping[str, str]) -> tuple[Node, dict[str, Sequence[Row]]]:
-    """The ancestry of the rows that agree with ``cell``, and tables about them, empty where nothing is known.
+    """Return the ancestry of the rows that agree with ``cell``, and tables about them.
 
     Raises:
         DataError: as ``explain`` and ``selected_rows``.
@@ -137,16 +139,16 @@ def explain_cell(path: Path, cell: Mapping[str, str]) -> tuple[Node, dict[str, S
 
 
 def as_columns(rows: Sequence[Row]) -> list[Row]:
-    """Rows as columns, since a table is wide, without the columns that are empty in all of them."""
+    """Return rows as columns, because tables are wide; columns that are empty in all rows are left out."""
     names = [name for name in rows[0] if any(row[name] is not None for row in rows)] if rows else []
     return [{"column": name} | {f"row {n}": row[name] for n, row in enumerate(rows, 1)} for name in names]
 
 
 def parse_cell(texts: Iterable[str]) -> dict[str, str]:
-    """Read ``column=value`` pairs, separated by commas; a comma that no column follows is part of a value.
+    """Return ``column=value`` pairs, separated by commas; a comma without a following column is part of a value.
 
     Raises:
-        DataError: if one is not a pair.
+        DataError: if a text is not such a pair.
     """
     found: dict[str, str] = {}
     for pair in (pair for text in texts for pair in _NEXT_COLUMN.split(text)):
@@ -158,7 +160,7 @@ def parse_cell(texts: Iterable[str]) -> dict[str, str]:
 
 
 def selected_rows(path: Path, cell: Mapping[str, str]) -> list[Row]:
-    """The rows of a table in which every column of ``cell`` has the wanted value; an empty value means null.
+    """Return the rows of a table in which every column of ``cell`` has the given value; an empty value means null.
 
     Raises:
         DataError: if the file is not a table or damaged, a column does not exist, or no row agrees.
@@ -170,17 +172,20 @@ def selected_rows(path: Path, cell: Mapping[str, str]) -> list[Row]:
     rows: list[Row] = table.to_pylist()
     for column, wanted in cell.items():
         if column not in table.column_names:
-            raise DataError(f"{path}: no column {column!r}; it has {table.column_names}. Correct --cell.")
+            raise DataError(f"{path}: no column {column!r}. Choose one of {table.column_names} for --cell.")
         texts = ["" if row[column] is None else str(row[column]) for row in rows]
         rows = [row for row, text in zip(rows, texts, strict=True) if text == wanted]
         if not rows:
             values = ", ".join(sorted({*texts})[:10])
-            raise DataError(f"{path}: no row with {column}={wanted}; it has {values}. Correct --cell.")
+            raise DataError(
+                f"{path}: no row with {column}={wanted}. Choose a value of the table for --cell, such as "
+                f"{values}."
+            )
     return rows
 
 
 def agreement(rows: Sequence[Row], settings: Mapping[str, Any]) -> Agrees:
-    """A test of whether wildcards are those of a file that ``rows`` come from; nulls match anything.
+    """Return a test of whether a file with some wildcards is an input of ``rows``; nulls match anything.
 
     Args:
         rows: Selected rows of a table.
@@ -201,7 +206,7 @@ def agreement(rows: Sequence[Row], settings: Mapping[str, Any]) -> Agrees:
 
 
 def _sources(row: Row, settings: Mapping[str, Any]) -> Iterator[Row]:
-    """Wildcards of the files that a row comes from."""
+    """Yield the wildcards of the files from which a row was computed."""
     if "experiment" in settings:
         for run, column in _scored(row, settings):  # a path of a metric has no suite
             yield {"run": run} | {key: column[key] for key in ("suite", "task") if key in column}
@@ -216,24 +221,24 @@ def _sources(row: Row, settings: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _runs(row: Row) -> list[str]:
-    """The run of a row, and its baseline."""
+    """Return the run of a row and, if it has one, its baseline."""
     return [run for run in (row["run"], row.get("baseline")) if run is not None]
 
 
 def _scored(row: Row, settings: Mapping[str, Any]) -> Iterable[tuple[str, Row]]:
-    """Runs and columns of scores that a row of an experiment's table is computed from."""
+    """Return the runs and columns of scores from which a row of an experiment's table was computed."""
     return product(_runs(row), scored_columns(settings["experiment"]["columns"], row["heading"]))
 
 
 def scores_behind(rows: Sequence[Row], settings: Mapping[str, Any], files: Iterable[str]) -> list[Row]:
-    """Every seed's score that the rows of an experiment's table were computed from, the baseline's last.
+    """Return the score of every seed from which rows of an experiment's table were computed, the baseline's last.
 
-    A score is as the table counts it, times the column's scale. A gain is computed from those of the baseline too.
+    A score is multiplied by its column's scale, as in the table. A gain also depends on the scores of the baseline.
 
     Args:
         rows: Selected rows of the table.
         settings: The settings in the table's record.
-        files: The score files that the rows come from.
+        files: The score files from which the rows were computed.
 
     Raises:
         DataError: if one of the files is damaged.
@@ -266,7 +271,7 @@ def scores_behind(rows: Sequence[Row], settings: Mapping[str, Any], files: Itera
 
 
 def made_with(records: Iterable[Record], runs: Sequence[str]) -> list[Row]:
-    """The settings of the methods and trainings of some runs; of a run's seeds, those of the first."""
+    """Return a row for each setting of the methods and trainings of some runs, by the first seed of each run."""
     found: dict[str, Mapping[str, Any]] = {}
     for record in records:
         if record.files and (run := record.wildcards.get("run")) in runs:
@@ -282,7 +287,7 @@ def made_with(records: Iterable[Record], runs: Sequence[str]) -> list[Row]:
 
 
 def side_by_side(settings: Sequence[Row]) -> list[Row]:
-    """Settings of runs with a column per run."""
+    """Return a row for each setting, with a column for each run."""
     names = dict.fromkeys(row["setting"] for row in settings)
     return [
         {"setting": name} | {row["run"]: row["value"] for row in settings if row["setting"] == name}
@@ -294,7 +299,7 @@ def side_by_side(settings: Sequence[Row]) -> list[Row]:
 
 
 def made_into(name: str) -> list[Row]:
-    """Everything that was made from ``name``, a file or a source as named in records.
+    """Return a row for each file that was made from ``name``, a file or a source as named in records.
 
     Raises:
         DataError: if it is not an artefact and no record names it.
@@ -325,12 +330,14 @@ ARGUMENTS = (
         metavar="COLUMN=VALUE,...",
         help="rows of a table to explain",
     ),
-    argument("--into", exclusive=True, action="store_true", help="list what was made from it instead"),
+    argument(
+        "--into", exclusive=True, action="store_true", help="list the files that were made from it instead"
+    ),
 )
 
 
 def answer(path: str, cell: list[str], into: bool) -> Answer:
-    """The ancestry of a file or a cell, or the files that were made from a file."""
+    """Return the ancestry of a file or a cell, or the files that were made from a file."""
     if into:
         made = made_into(path)
         return Answer(f"{len(made)} made from {path}", parts=[PrintedTable("downstream", made)])
@@ -360,7 +367,7 @@ def answer(path: str, cell: list[str], into: bool) -> Answer:
 
 
 def _tree(node: Node, numbers: Mapping[Label, int]) -> Tree:
-    """The lines of a node and its ancestry; labels have numbers."""
+    """Return the lines of a node and its ancestry; labels are printed as numbers."""
     record = node.record
     parts = [
         f"{node.role}:" if node.role else "",

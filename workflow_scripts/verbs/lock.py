@@ -1,12 +1,12 @@
-"""Write down the contents of every artefact of a study, and the settings, code, packages and sources behind them.
+"""Write a lock: the contents of every artefact of a study, and the settings, code, packages and sources behind them.
 
 The file is sorted, and small enough to commit together with the numbers of a study. The hash of an artefact's contents
-leaves its record out, so that it is the same wherever the results are the same.
+excludes its record, so equal results have equal hashes.
 
 With --check FILE, nothing is written, and the artefacts are compared with those of an earlier lock. Each artefact that
-was added, removed or changed is listed with the first of these that differs in its making: settings, code, packages,
-sources, inputs, the machine. If nothing differs, the file was edited and sealed again, or its job is not
-deterministic. With --short, one line says whether the printed numbers are those of the lock.
+was added, removed or changed is listed with its first difference, in this order: settings, code, packages, sources,
+inputs, machine. If nothing differs, the file was edited and its checksum renewed, or its job is not deterministic. With
+--short, the verb prints one line: whether the printed numbers are those of the lock.
 
 Exit code 1 if any artefact was added or removed, or has other contents or settings.
 
@@ -34,9 +34,12 @@ from workflow_scripts.verbs.printing import Answer, PrintedTable, Row, argument
 from workflow_scripts.verbs.records import Facts, Records, compare
 
 LOCK = Path("results/provenance.lock.json")
-"""Default path of the lock: the one file below results/ that Git tracks."""
+"""Default path of the lock, the only file below results/ that Git tracks."""
 ANOTHER_MACHINE = "another machine:"
-UNEXPLAINED = "nothing in its making differs: edited and sealed again, or its job is not deterministic"
+UNEXPLAINED = (
+    "no difference in its making: the file was edited and its checksum renewed, or its job is not "
+    "deterministic"
+)
 Hashes = dict[str, str]
 
 
@@ -52,14 +55,14 @@ class Lock(Settings, extra="ignore"):
     packages: Hashes
     printed: dict[str, Hashes] = Field(
         default={},
-        description="Table to the means with the digits that are printed, by run and heading; gaps are left out.",
+        description="Means of each table with the printed digits, by run and heading; gaps are left out.",
     )
     sources: Hashes
-    """Hashes of sources from outside, and of files in ``resources``."""
+    """Hashes of external sources and of files in ``resources``."""
 
 
 def printed_means(table: Path) -> Hashes:
-    """The means of a table with the digits that are printed, by run and heading; gaps are left out."""
+    """Return the means of a table with the printed digits, by run and heading; gaps are left out."""
     return {
         f"{row['run']}, {row['heading']}": number(row["mean"], row["digits"])
         for row in pq.read_table(table).to_pylist()
@@ -68,16 +71,16 @@ def printed_means(table: Path) -> Hashes:
 
 
 def machine(origin: CodeOrigin) -> str:
-    """The machine on which an artefact was made."""
+    """Return a description of the machine on which an artefact was made."""
     parts = [origin.processor, origin.capability, f"{origin.threads} threads", origin.gpu]
     return ", ".join([*filter(None, parts), f"Python {origin.python}"])
 
 
 def lock(studies: Iterable[Path]) -> Lock:
-    """Contents of all artefacts of ``studies``, and the settings, code, packages and sources in their records.
+    """Return the lock of ``studies``: contents of all artefacts, and settings, code, packages and sources of records.
 
     Raises:
-        DataError: if an artefact is damaged or gone.
+        DataError: if an artefact is damaged or missing.
     """
     study = Records(studies)
     for name in sorted({*study.damage, *(path for path in study.listed if not Path(path).exists())}):
@@ -88,13 +91,15 @@ def lock(studies: Iterable[Path]) -> Lock:
 
 
 def locked(study: Records) -> Lock:
-    """Facts about the artefacts of some studies, damaged ones left out."""
+    """Return the lock of the undamaged artefacts of some studies."""
     records = study.by_file.values()
     return Lock(
         contents={name: content_identity(Path(name), ()) for name in study.by_file},
         settings={name: settings_hash(record) for name, record in study.by_file.items()},
         code={file: sha256 for record in records for file, sha256 in record.meaning.items()},
-        commits=sorted({f"{one.origin.commit}{' (dirty)' * one.origin.dirty}" for one in records}),
+        commits=sorted(
+            {f"{one.origin.commit} (dirty)" if one.origin.dirty else one.origin.commit for one in records}
+        ),
         made_on={name: machine(record.origin) for name, record in study.by_file.items()},
         packages={name: version for record in records for name, version in record.packages.items()},
         printed={name: printed_means(Path(name)) for name in filter(is_table, study.by_file)},
@@ -103,17 +108,17 @@ def locked(study: Records) -> Lock:
 
 
 def settings_hash(record: Record) -> str:
-    """Hash of an artefact's settings."""
+    """Return the hash of an artefact's settings."""
     return hashlib.sha256(json.dumps(record.settings, sort_keys=True).encode()).hexdigest()
 
 
 def sources(study: Records, record: Record) -> Hashes:
-    """The inputs of a record that are no artefacts of the study, with their hashes."""
+    """Return the hashes of a record's inputs that are not artefacts of the study, by path."""
     return {one.path: one.sha256 for _, one in record.listed_inputs() if one.path not in study.by_file}
 
 
 def is_table(name: str) -> bool:
-    """Whether an artefact is the table of an experiment or of the extraction study."""
+    """Return whether an artefact is the table of an experiment or of the extraction study."""
     return name.endswith(".parquet") and pq.read_schema(name).remove_metadata() == TABLE
 
 
@@ -121,30 +126,30 @@ def is_table(name: str) -> bool:
 
 
 class LockComparison(NamedTuple):
-    """A tree compared with the same studies in a lock."""
+    """Comparison of artefacts with the same studies in a lock."""
 
     same: int
-    """Number of artefacts with the contents and settings in the lock, whatever commit made them."""
+    """Number of artefacts with the contents and settings of the lock, whichever commit made them."""
     differences: Sequence[Row]
-    """The other artefacts: path, kind and why."""
+    """A row for each other artefact: path, kind and reason."""
     numbers: Sequence[Row]
-    """Printed numbers that differ: table, cell, that of the lock, and that of the tree."""
+    """A row for each printed number that differs: table, cell, number in the lock, present number."""
     compared: int
     """Number of printed numbers in the lock."""
 
 
 def check(studies: list[Path], was: Lock) -> LockComparison:
-    """Compare the artefacts of ``studies`` with those that a lock names in the same studies."""
+    """Compare the artefacts of ``studies`` with those of the same studies in a lock."""
     study = Records(studies)
     now = locked(study)
     wanted = {name for name in was.contents if name.startswith(tuple(f"{one}/" for one in study.folders))}
     here = wanted & now.contents.keys()
     changed = {name for name in here if _stated(was, name) != _stated(now, name)}
     rows = [
-        *((name, "damaged", "its checksum is broken; see verify") for name in study.damage),
+        *((name, "damaged", "its checksum does not match; see verify") for name in study.damage),
         *((name, "added", "not in the lock") for name in now.contents.keys() - wanted),
         *((name, "changed", _why(was, now, study, name)) for name in changed),
-        *((name, "removed", "in the lock alone") for name in wanted - here - study.damage.keys()),
+        *((name, "removed", "only in the lock") for name in wanted - here - study.damage.keys()),
     ]
     printed = [
         {"table": name, "cell": cell, "was": text, "now": now.printed.get(name, {}).get(cell)}
@@ -160,12 +165,12 @@ def check(studies: list[Path], was: Lock) -> LockComparison:
 
 
 def _stated(lock: Lock, name: str) -> tuple[str | None, str | None]:
-    """Contents and settings of an artefact in a lock."""
+    """Return the hashes of an artefact's contents and settings in a lock."""
     return lock.contents.get(name), lock.settings.get(name)
 
 
 def _why(was: Lock, now: Lock, study: Records, name: str) -> str:
-    """The first section of an artefact's making that differs; inputs that differ explain themselves."""
+    """Return the first section of an artefact's making that differs; a differing input has a row of its own."""
     record = study.by_file[name]
     making: list[Facts] = [
         {
@@ -179,18 +184,20 @@ def _why(was: Lock, now: Lock, study: Records, name: str) -> str:
         for lock in (was, now)
     ]
     changes = compare(*making)
-    for section, key, a, b in changes[:1]:
-        more = sum(change.section == section for change in changes) - 1
-        values = f" {a} -> {b}" if section in ("package", ANOTHER_MACHINE) else ""
-        return f"{section} {key}".rstrip() + values + f" and {more} more" * bool(more)
-    return UNEXPLAINED
+    if not changes:
+        return UNEXPLAINED
+    section, key, a, b = changes[0]
+    values = f" {a} -> {b}" if section in ("package", ANOTHER_MACHINE) else ""
+    more = sum(change.section == section for change in changes) - 1
+    others = f" and {more} more" if more else ""
+    return f"{section} {key}".rstrip() + values + others
 
 
 def read_lock(file: Path) -> Lock:
-    """The content of a lock file.
+    """Return the content of a lock file.
 
     Raises:
-        DataError: if it is missing or not a lock of this version.
+        DataError: if the file is missing or not a lock of this version.
     """
     try:
         return Lock.model_validate_json(file.read_text("utf-8"))
@@ -227,10 +234,10 @@ ARGUMENTS = (
 def answer(
     studies: list[Path], configfile: list[str], config: list[str], to: Path, short: bool, locked: Path | None
 ) -> Answer:
-    """The written lock, or the differences between artefacts and a lock.
+    """Write a lock, or return the differences between artefacts and a lock.
 
     Raises:
-        ConfigError: if ``short`` is asked for without a lock to compare with.
+        ConfigError: if ``short`` is given without a lock to compare with.
     """
     if locked is None:
         if short:
@@ -259,7 +266,7 @@ def answer(
 
 
 def _in_short(found: LockComparison, details: str) -> str:
-    """Whether a tree gives the numbers of a lock, in one line."""
+    """Return one line on whether the printed numbers are those of the lock."""
     if not found.differences:
         return f"As published: {found.same} artefacts have the contents of the lock."
     if found.numbers:

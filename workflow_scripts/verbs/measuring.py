@@ -1,10 +1,10 @@
 """Times of trainings, from a few steps of each distinct one on this machine's device; nothing is written.
 
-A training is built as its job builds it, from the encoder in its folder; its steps are those of the training loop. If
-its corpus has been made, it trains on sentences of it, otherwise on made-up ones as long as those of Wikipedia.
+A training is built as its job builds it, from the encoder in its folder; its steps are those of the training loop. It
+trains on sentences of its corpus or, if the corpus is not made yet, on random ones as long as those of Wikipedia.
 
 If other programs keep the processor busy, times on a CPU are processor time over the number of threads, if that is less
-than the time on the clock. The others would else count, and differently each time.
+than the time on the clock. Otherwise the other programs would count, by a different amount each time.
 """
 
 import json
@@ -45,59 +45,59 @@ from workflow_scripts.verbs.plan import PlannedJob
 from workflow_scripts.verbs.timing import looks_of
 
 SECONDS_EACH, SECONDS_IN_ALL = 8.0, 900.0
-"""Longest time in which steps of one training are timed, and in which trainings are begun."""
+"""Maximum time in which the steps of one training are timed, and in which trainings are begun."""
 BUSY = 0.5
-"""Programs that run for each processor core, from which a line says that they are there."""
+"""Minimum number of other running programs per processor core for the machine to count as busy."""
 _LEAST_STEPS = {"cuda": 20}
-"""Steps by type of device before the time is looked at: on a GPU, the first ones are captured. 4 on others."""
+"""Minimum number of timed steps by type of device: on a GPU, the first ones are captured. 4 on others."""
 _MOST_STEPS = 200
 _TEXTS, _LOOK = 2_000, 64
-"""Sentences that are tokenised, and those of the development set that are encoded."""
+"""Number of sentences to tokenise, and of sentences of the development set to encode."""
 _WORDS = """
 the of and to in a is that for it as was with be by on not he his but at are this have from or had an they which river
 village century government music season company family system history station island written people university national
 language published southern members building during several between political population
 """
 _LENGTHS = (12, 46)
-"""Words of a made-up sentence, each a token: 30 in the mean, as sentences of Wikipedia have."""
+"""Range of the words of a random sentence, each a token; the mean is 30, as in sentences of Wikipedia."""
 
 
 class Built(NamedTuple):
-    """A training that is ready for its first step."""
+    """Training that is ready for its first step."""
 
     objective: Objective
     shapes: Shapes
     look: Callable[[], object]
-    """Encodes ``_LOOK`` sentences of the development set."""
+    """Function that encodes ``_LOOK`` sentences of the development set."""
 
 
 class Timed(NamedTuple):
-    """What the parts of a training took, in seconds."""
+    """Times of the parts of a training, in seconds."""
 
     start: float
-    """Until its first step, without the corpus."""
+    """Time until its first step, without reading the corpus."""
     text: float
-    """Tokenising one sentence of the corpus."""
+    """Time to tokenise one sentence of the corpus."""
     step: float
     look: float
-    """Encoding one sentence of the development set."""
+    """Time to encode one sentence of the development set."""
 
 
 class Measured(NamedTuple):
-    """The trainings that were measured, and lines about what they lack."""
+    """Times of the measured trainings, and notes on the others."""
 
     seconds: dict[str, float]
-    """By the benchmark files of their jobs."""
+    """Seconds by the benchmark file of the training's job."""
     notes: list[str]
 
 
 def measure(study: Study, jobs: Sequence[PlannedJob], imports: float) -> Measured:
-    """Measure each distinct training among the jobs that are left.
+    """Return the measured time of each distinct training among the remaining jobs.
 
     Args:
         study: The study.
-        jobs: Those that are left.
-        imports: Seconds of the processor in which this module was imported, as every training does.
+        jobs: The remaining jobs.
+        imports: Processor seconds of importing this module, which every training does.
     """
     alike: dict[str, list[PlannedJob]] = {}
     for job in (one for one in jobs if is_training(one.settings)):
@@ -115,9 +115,9 @@ def measure(study: Study, jobs: Sequence[PlannedJob], imports: float) -> Measure
                 found.notes.append(f"{name}: not reached within {SECONDS_IN_ALL / 60:.0f} min")
                 continue
             try:
-                with redirect_stderr(StringIO()):  # what a job says in its log
+                with redirect_stderr(StringIO()):  # lines for a job's log
                     timed = _timed(study, group[0], busy=busy)
-            except Exception as error:  # the time of this training stays unknown, and those of others do not
+            except Exception as error:  # leaves only the time of this training unknown
                 said = " ".join(str(error).split()) or type(error).__name__
                 found.notes.append(f"{name}: {said}")
             else:
@@ -127,7 +127,7 @@ def measure(study: Study, jobs: Sequence[PlannedJob], imports: float) -> Measure
 
 
 def _distinct(study: Study, job: PlannedJob) -> str:
-    """Return a text that two trainings share if their steps take as long."""
+    """Return a text that is equal for two trainings if their steps take the same time."""
     corpus, training = training_of(study, job.wildcards)
     parts = study.encoders[encoder_of(study, job.wildcards)].parts
     names = ("batch_size", "max_tokens", "precision", "chunk", "gpus", "cpu_threads")
@@ -138,7 +138,7 @@ def _distinct(study: Study, job: PlannedJob) -> str:
 
 
 def _seconds(study: Study, job: PlannedJob, timed: Timed) -> float:
-    """Return the seconds of a training whose parts took these times."""
+    """Return the seconds of a training, given the times of its parts."""
     corpus, _ = training_of(study, job.wildcards)
     rows, steps = corpus_rows(study.settings, corpus), length(study, job.wildcards).steps
     tokenising = 0 if math.isnan(rows) else rows * timed.text
@@ -147,24 +147,24 @@ def _seconds(study: Study, job: PlannedJob, timed: Timed) -> float:
 
 
 class Stopwatch:
-    """Seconds of work, on a busy CPU as without the other programs."""
+    """Seconds of work, without other programs' share of a busy CPU."""
 
     def __init__(self, device: torch.device, threads: int, *, busy: bool) -> None:
         self._threads = threads if busy and device.type == "cpu" else 0
         self.begin()
 
     def begin(self) -> None:
-        """Begin anew."""
+        """Start from zero."""
         self._wall, self._cpu = time.monotonic(), time.process_time()
 
     def seconds(self) -> float:
-        """Return the seconds since the beginning."""
+        """Return the seconds since ``begin``."""
         wall, cpu = time.monotonic() - self._wall, time.process_time() - self._cpu
         return min(wall, cpu / self._threads) if self._threads else wall
 
 
 def _timed(study: Study, job: PlannedJob, *, busy: bool) -> Timed:
-    """Time the parts of one training."""
+    """Return the times of the parts of one training."""
     single = Stopwatch(torch.device("cpu"), 1, busy=busy)
     corpus, training = training_of(study, job.wildcards)
     training = training.model_copy(update={"batch_size": training.batch_size // training.gpus, "gpus": 1})
@@ -186,7 +186,7 @@ def _timed(study: Study, job: PlannedJob, *, busy: bool) -> Timed:
 
 
 def _a_step(built: Built, training: Training, watch: Stopwatch, steps: int) -> float:
-    """Return the mean seconds of a step, without the first half of those that are taken."""
+    """Return the mean seconds of a step, over the second half of the steps."""
     update = TrainStep(built.objective, training, steps)
     run, device = step_runner(update, built.shapes, steps), update.device
     least, times, began = _LEAST_STEPS.get(device.type, 4), list[float](), time.monotonic()
@@ -204,7 +204,7 @@ def _a_step(built: Built, training: Training, watch: Stopwatch, steps: int) -> f
 
 
 def sentences_of(study: Study, corpus: str, number: int) -> list[str]:
-    """Return so many sentences of a corpus, evenly spread, or made-up ones if it has not been made."""
+    """Return the given number of sentences of a corpus, evenly spread, or random ones if it is not made yet."""
     made = Path(study.folder, "corpora", corpus, "train.parquet")
     if made.is_file():
         table = pq.read_table(made)
@@ -217,9 +217,9 @@ def sentences_of(study: Study, corpus: str, number: int) -> list[str]:
 
 
 def _folders(study: Study, job: PlannedJob) -> list[Path]:
-    """Return the folders of the encoders that a training starts from, as they were fetched.
+    """Return the folders of the fetched encoders that a training starts from.
 
-    An adapted encoder is as large as its base, and a trained one as what it started from.
+    An adapted encoder stands for its base, which has the same size, and a trained one for its starting encoder.
 
     Raises:
         ConfigError: if one of them is not on this machine.
@@ -236,7 +236,7 @@ def _folder(study: Study, name: str) -> Path:
     for folder in (made, *folders_of(study.settings.fetched(name), study.data_root)):
         if folder.is_dir() and (encoder_folder(folder) / "config.json").is_file():
             return folder
-    raise ConfigError(f"encoders.{name}: not on this machine yet. Call make fetch, and measure then.")
+    raise ConfigError(f"encoders.{name}: not on this machine yet. Run make fetch, then measure.")
 
 
 def _backbone(study: Study, name: str, **overrides: object) -> PreTrainedModel:
@@ -249,7 +249,7 @@ def _backbone(study: Study, name: str, **overrides: object) -> PreTrainedModel:
 def _adaptation(
     study: Study, job: PlannedJob, training: Training, texts: Sequence[str], device: torch.device
 ) -> Built:
-    """Build an adaptation by masked language modelling, as ``jobs.continue_mlm`` does."""
+    """Build a training by masked language modelling, as ``jobs.continue_mlm`` does."""
     tokenizer = load_tokenizer(_folders(study, job)[0])
     settings = ContinueMlm.parse(study.encoders[job.wildcards["encoder"]].adapting(), "continue_mlm")
     text = tokenise(tokenizer, texts, training.max_tokens)

@@ -1,4 +1,4 @@
-"""The jobs of a study, from Snakemake's dry run: the one reader of its plan, behind every verb that asks for jobs."""
+"""Jobs of a study, read from Snakemake's dry run; all verbs that need the plan use this module."""
 
 import contextlib
 import io
@@ -26,39 +26,39 @@ from workflow_scripts.verbs.records import audited_studies, study_folder
 
 
 class PlannedJob(NamedTuple):
-    """One job that a run of everything would execute."""
+    """One job of Snakemake's plan."""
 
     rule: str
     wildcards: Mapping[str, str]
     settings: Mapping[str, Any]
-    """Its slice of the configuration."""
+    """The job's slice of the configuration."""
     inputs: Sequence[str]
     outputs: Sequence[str]
     queued: Mapping[str, Any] = {}
-    """Its resources as an executor sees them, those of a profile included."""
+    """Resources for the executor, including those of a profile."""
     roles: Mapping[str, str | list[str]] = {}
-    """Its inputs by role, one path or several, without the list of its code."""
+    """Inputs by role, one path or several, without the list of code."""
     timings: Sequence[str] = ()
-    """Outputs that hold times."""
+    """Outputs that contain times."""
     code_hashes: Mapping[str, str] = {}
-    """Files of its code and the hashes of their syntax trees."""
+    """Hashes of the syntax trees of the job's code, by file."""
     packages: Mapping[str, str] = {}
-    """Versions of the packages behind it."""
+    """Versions of the packages that the job imports."""
     outside: str = ""
-    """The block that names what it needs from outside; empty if it needs nothing."""
+    """Block of the external source or service that the job needs; empty if it needs none."""
     call: str = ""
-    """The JSON that its entry script reads."""
+    """JSON for the job's entry script."""
     benchmark: str = ""
-    """The file in which Snakemake notes its time; empty if its rule has none."""
+    """Snakemake's benchmark file of the job; empty if its rule has none."""
     threads: int = 1
 
 
 def writer(makers: Mapping[str, PlannedJob], record: Record) -> PlannedJob | None:
-    """The job that would write the artefact of a record; None if no job would.
+    """Return the job that would write the artefact of a record; None if no job would.
 
     Args:
-        makers: File to the job that makes it.
-        record: Of the artefact.
+        makers: Job by the file that it makes.
+        record: The record of the artefact.
     """
     job = makers.get(record.outputs[0])
     return job if job and job.rule == record.rule and {*record.outputs} <= {*job.outputs} else None
@@ -93,13 +93,13 @@ TARGETS = argument("targets", nargs="*", metavar="TARGET", help="files or rules;
 def given_call(
     configfiles: Sequence[str], config: Sequence[str], study: str | None = None, file: str = ""
 ) -> Call:
-    """The configuration that a verb is given, or else that of the last run of a study, or of any, in this folder.
+    """Return the given configuration or, without one, that of the last run in this folder, of a study or of any.
 
     Args:
-        configfiles: As after --configfile.
-        config: As after --config.
-        study: Its name.
-        file: One of the study's files, if the configuration with which it was made is wanted.
+        configfiles: Files, as after snakemake's --configfile.
+        config: Pairs, as after snakemake's --config.
+        study: Name of the study.
+        file: A file of the study, to get the configuration with which it was made.
 
     Raises:
         ConfigError: if a word of ``config`` is not KEY=VALUE, or the study has not run in this folder.
@@ -109,19 +109,19 @@ def given_call(
 
         try:
             return Call([*configfiles], as_in_a_file(parse_config(config)))
-        except ValueError as error:  # of a word that is no KEY=VALUE
+        except ValueError as error:  # a word is not KEY=VALUE
             raise ConfigError(f"--config {' '.join(config)}: {error} Write KEY=VALUE.") from None
     last = max(STUDIES.glob("*.json"), key=lambda note: note.stat().st_mtime, default=None)
     name = study or (last.stem if last else "")
     if found := call_for(name, file):
         return found
     if study:
-        raise ConfigError(f"{study}: has not run in this folder. Give its configuration by --configfile.")
+        raise ConfigError(f"{study}: has not run in this folder. Add its configuration: --configfile FILE.")
     return Call([], {})
 
 
 def whole_config(call: Call) -> dict[str, Any]:
-    """The whole configuration of a call.
+    """Return the complete configuration of a call.
 
     Raises:
         ConfigError: if it has mistakes.
@@ -130,7 +130,7 @@ def whole_config(call: Call) -> dict[str, Any]:
 
 
 def audited_folders(studies: Sequence[Path], configfile: Sequence[str], config: Sequence[str]) -> list[Path]:
-    """The folders to audit: those that are named, or that of the given configuration, or each below ``results``."""
+    """Return the folders to audit: the named ones, or that of the given configuration, or all below ``results``."""
     if not studies and (configfile or config):
         studies = [Path("results", whole_config(given_call(configfile, config))["name"])]
     return audited_studies(studies)
@@ -139,20 +139,20 @@ def audited_folders(studies: Sequence[Path], configfile: Sequence[str], config: 
 def planned(
     targets: Sequence[str], call: Call, *, from_nothing: bool = True, profile: str | None = None
 ) -> list[PlannedJob]:
-    """The jobs of a run in the working directory.
+    """Return the jobs of a run in the working directory.
 
     Args:
         targets: Files or rules; empty for the whole study.
         call: The configuration.
-        from_nothing: Whether to plan as if no file existed yet, instead of what is left to do.
-        profile: As for snakemake's --profile.
+        from_nothing: Whether to plan all jobs, as if no file existed, instead of the remaining ones.
+        profile: A profile, as after snakemake's --profile.
 
     Raises:
-        ConfigError: if a file cannot be read, the working directory cannot be written, Snakemake does not accept the
-            configuration, or knows no such target.
+        ConfigError: if a file cannot be read, the working directory cannot be written, Snakemake rejects the
+            configuration, or no rule makes a target.
     """
     _check_writable()
-    read_layers(call.configfiles)  # of a mistake, Snakemake would name neither file nor line
+    read_layers(call.configfiles)  # Snakemake's errors would have neither file nor line
     options = ["--dry-run", *(["--forceall"] if from_nothing else [])]
     options += [] if Path("Snakefile").is_file() else ["--snakefile", str(ROOT / "Snakefile")]
     options += ["--profile", profile] if profile else []
@@ -164,24 +164,25 @@ def planned(
 
 
 def _check_writable() -> None:
-    """Raise unless Snakemake can write its notes into the working directory, which it does for a dry run too."""
+    """Raise ConfigError unless the working directory can be written, as Snakemake needs even for a dry run."""
     notes = Path(".snakemake")
     if not os.access(notes if notes.is_dir() else Path(), os.W_OK):
         raise ConfigError(
-            f"{Path.cwd()}: Snakemake plans jobs only in a folder that it can write, and this one can only be read. "
-            "Copy it with its results (cp -a), and ask in the copy; verify, explain and show need no copy."
+            f"{Path.cwd()}: Snakemake plans jobs only in a writable folder, and this one is read-only. "
+            "Copy it with its results (cp -a), and run this in the copy; verify, explain and show need "
+            "no copy."
         )
 
 
 def snakemake_options(call: Call) -> list[str]:
-    """Options of snakemake that give it a configuration."""
+    """Return snakemake's options for a configuration."""
     given = [f"{key}={json.dumps(value)}" for key, value in call.config.items()]
     options = {"--configfile": call.configfiles, "--config": given}
     return [word for name, values in options.items() if values for word in (name, *values)]
 
 
 def _dry_run(words: Sequence[str]) -> list[PlannedJob]:
-    """The jobs that Snakemake lists when it is called with these words."""
+    """Return the jobs that Snakemake lists when called with these words."""
     from snakemake.cli import main  # slow to import
 
     logged: list[logging.LogRecord] = []
@@ -193,13 +194,13 @@ def _dry_run(words: Sequence[str]) -> list[PlannedJob]:
     logger = logging.getLogger("snakemake.logging")
     logger.addFilter(listen)
     said = io.StringIO()
-    called_by, sys.argv = sys.argv, ["snakemake", *words]  # what the Snakefile looks at
-    environment = {**os.environ}  # to which the Snakefile adds the clone's code for its jobs
+    called_by, sys.argv = sys.argv, ["snakemake", *words]  # the Snakefile reads sys.argv
+    environment = {**os.environ}  # the Snakefile adds the clone's code for its jobs
     try:
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             main(sys.argv[1:])
     except SystemExit as end:
-        if isinstance(end.code, str):  # a check of the Snakefile's own, which says all there is to say
+        if isinstance(end.code, str):  # a check of the Snakefile, with a complete message
             raise ConfigError(end.code.removeprefix("ConfigError: ")) from None
         if end.code:
             errors = [record.getMessage() for record in logged if record.levelno >= logging.ERROR]
@@ -215,8 +216,9 @@ def _dry_run(words: Sequence[str]) -> list[PlannedJob]:
 
 
 def _jobs(logged: Iterable[Any]) -> Iterator[PlannedJob]:
-    """The jobs among records that Snakemake has logged."""
-    hashes_of = cache(lambda code: json.loads(Path(code).read_text("utf-8")))  # jobs of a rule share a list
+    """Yield the jobs among Snakemake's log records."""
+    # jobs of a rule share this list
+    hashes_of = cache(lambda code: json.loads(Path(code).read_text("utf-8")))
     for record in logged:
         if vars(record).get("event") == "job_info" and record.shellcmd:
             found = COMMANDS.search(record.shellcmd)

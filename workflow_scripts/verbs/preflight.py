@@ -1,17 +1,17 @@
 """Check whether a study can run here to its end, and estimate what its remaining jobs would take. Runs none of them.
 
-Checks packages, the configuration with every run and column, keys, engines and data of the jobs that are left, disk
-space, and whether a training asks for more GPUs than this machine has, or for a larger batch than its corpus; with
---profile slurm, it has sbatch test each distinct request. Every translator and language model is asked one question,
-unless --offline leaves that out. A failed check is a red line that ends with a remedy. Encoders at no revision of the
-Hub have to be pinned before they are fetched; a line PIN has the YAML that does.
+Checks packages, the configuration with every run and column, keys, engines and data of the remaining jobs, disk space,
+and whether a training requests more GPUs than this machine has, or a larger batch than its corpus. With --profile
+slurm, sbatch tests each distinct request. Every translator and language model gets one question, except with --offline.
+A failed check is a red line that ends with a remedy. Encoders without a revision of the Hub have to be pinned before
+they are fetched; a line PIN has the YAML for this.
 
-The tables have the time of the jobs of each rule and of all, with the sources of the numbers: what finished jobs of the
-same kind took here (Snakemake's benchmark files), or else steps that --measure has timed, or else, for trainings that
-get a GPU, steps on the GPU of docs/cluster.md. Work that the cache spares counts as work, and waiting in a queue does
-not count. Then there are memory, limits of time and disk by rule, requests with days at a service's limits and dollars
-at its prices, the place that each dataset and encoder would be read from, and gaps: what is optional and cannot be had,
-with the runs whose rows stay empty for it. An empty cell is an unknown number.
+The tables have the time of the jobs of each rule and of all, with the sources of the numbers, best first: finished jobs
+of the same kind here (Snakemake's benchmark files); steps timed by --measure; for trainings that get a GPU, steps on
+the GPU of docs/cluster.md. Work that the cache spares counts as work, and waiting in a queue does not count. Further
+tables have memory, limits of time and disk by rule; requests with days at a service's limits and dollars at its prices;
+the place from which each dataset and encoder would be read; and gaps: optional sources that are missing, with the runs
+whose rows stay empty without them. An empty cell is an unknown number.
 
 Exit code 1 if a check fails.
 
@@ -58,14 +58,14 @@ from workflow_scripts.verbs.plan import CONFIGURATION, TARGETS, PlannedJob, give
 from workflow_scripts.verbs.printing import Answer, PrintedTable, argument
 
 Check = tuple[bool, str]
-"""Whether something is in order, and a line about it."""
+"""Whether a check passed, and its line."""
 SENTENCE = "The river rose after the rain."
 UNLIMITED = 10_000
-"""Jobs in a queue whose profile limits them not."""
+"""Number of queued jobs if a profile sets no limit."""
 
 
 def _cores(text: str) -> int:
-    """Return the number after --cores."""
+    """Return the number of --cores."""
     if text == "all":
         return cores_here()
     if text.isdecimal() and int(text):
@@ -81,18 +81,18 @@ def cores_here() -> int:
 ARGUMENTS = (
     TARGETS,
     *CONFIGURATION,
-    argument("--profile", metavar="NAME", help="as for snakemake; ask its cluster as well"),
-    argument("--offline", action="store_true", help="ask no translator and no language model"),
+    argument("--profile", metavar="NAME", help="as for snakemake; also test requests to its cluster"),
+    argument("--offline", action="store_true", help="send no request to translators and language models"),
     argument(
         "--cores",
         type=_cores,
         metavar="N",
-        help="as for snakemake, for the wall time; default: all of this machine",
+        help="as for snakemake, for the estimated wall time; default: all cores of this machine",
     ),
     argument(
         "--measure",
         action="store_true",
-        help="time some steps of each distinct training on this machine, for some seconds each",
+        help="time some steps of each distinct training on this machine, for a few seconds each",
     ),
 )
 
@@ -106,7 +106,7 @@ def answer(
     cores: int | None,
     measure: bool,
 ) -> Answer:
-    """A line for each check, and tables of the jobs that are left; exit code 1 if a check fails."""
+    """Return a line for each check, and tables of the remaining jobs; exit code 1 if a check fails."""
     found = [*_checked(package_findings(ROOT / "requirements.lock"), "packages: as pinned")]
     tables, to_pin, notes = list[PrintedTable](), dict[str, str](), list[str]()
     try:
@@ -151,7 +151,7 @@ def answer(
 
 
 def place_of(profile: str | None, cores: int | None) -> timing.Place:
-    """Return where jobs will run: in the queue of a profile, or on this machine with its GPUs."""
+    """Return the place of the jobs: the queue of a profile, or this machine with its GPUs."""
     if profile and executor_of(profile) != "local":
         queued = _options_of(profile).jobs
         return timing.Place(queued if isinstance(queued, int) else UNLIMITED, math.inf, queued=True)
@@ -161,13 +161,13 @@ def place_of(profile: str | None, cores: int | None) -> timing.Place:
 def _times(
     study: Study, jobs: Sequence[PlannedJob], place: timing.Place, planning: float, *, measure: bool
 ) -> tuple[list[PrintedTable], list[str]]:
-    """Return the tables of times, and lines about what they lack."""
+    """Return the tables of times, and notes on missing times."""
     measured, notes = dict[str, float](), list[str]()
     if measure:
-        # Threads that spin beside other programs would count as work; on an idle machine they take as long.
+        # Spinning threads next to other programs would count as work; on an idle machine, spinning changes no time.
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
         began = time.process_time()
-        # Slow to import, which is a part of each training's time.
+        # The import is slow, and a part of each training's time.
         from workflow_scripts.verbs import measuring
 
         measured, notes = measuring.measure(study, jobs, time.process_time() - began)
@@ -184,56 +184,55 @@ def _times(
 
 
 def checks(study: Study, jobs: Sequence[PlannedJob], profile: str | None, *, ask: bool) -> Iterator[Check]:
-    """All checks of a sound study; engines are asked only if ``ask`` is set and their keys are there."""
-    yield True, f"configuration of {study.settings.name}: sound; {len(jobs):,} jobs are left to do"
+    """Yield the checks of a study with a valid configuration; engines with keys get a question if ``ask`` is set."""
+    yield True, f"configuration of {study.settings.name}: valid; {len(jobs):,} jobs remain"
     needed = [(job.outside, made_by(job.wildcards)) for job in jobs if job.outside]
     needs = [*need_findings(study.settings, needed, study.workplace)]
     failed = {finding.path for finding in needs}
     needs += [finding for finding in estimate.without_revision(jobs) if finding.path not in failed]
     yield from _checked(
-        needs, f"keys, engines, data: there for the {len(set(needed))} sources and requests that are left"
+        needs, f"keys, engines, data: found for all {len(set(needed))} remaining sources and requests"
     )
     if ask:
         yield from engine_answers(study.settings, jobs, without=failed)
     wanted = sum(estimate.gigabytes(study, job) for job in jobs)
     yield from _checked(
-        disk_findings(wanted, shutil.disk_usage(".").free / 1e9), "disk: enough, as far as is known"
+        disk_findings(wanted, shutil.disk_usage(".").free / 1e9), "disk: enough for the known sizes"
     )
     if profile and (site := site_of(profile)):
         yield from slurm_answers(requests_of(jobs, site))
 
 
 def _checked(findings: Iterable[Finding | str], otherwise: str) -> Iterator[Check]:
-    """A failed check for each finding, or one that says what is in order."""
+    """Yield a failed check for each finding or, without findings, a passed one."""
     found = list(dict.fromkeys(map(str, findings)))
     yield from ((False, line) for line in found) if found else [(True, otherwise)]
 
 
 def package_findings(lock: Path) -> Iterator[Finding]:
-    """Packages of another version than the lock's."""
+    """Yield a finding if the version of a package is not that of the lock."""
     pins = re.findall(r"^([\w.-]+)==([^\s;+]+)", lock.read_text("utf-8"), flags=re.MULTILINE)
-    here = {
-        name: installed(name).partition("+")[0] for name, _ in pins
-    }  # torch says for which processor it was built
+    # torch's version ends with its build, such as +cpu
+    here = {name: installed(name).partition("+")[0] for name, _ in pins}
     others = [f"{name} {here[name]}, pinned {pin}" for name, pin in pins if here[name] != pin]
     if others:
         yield Finding("packages", f"{'; '.join(others)}", f"Run pip install -r {lock.name} in .venv.")
 
 
 def gpus_for(profile: str | None) -> float:
-    """Return the number of GPUs that a training can have: those of this machine; any, if a scheduler grants them."""
+    """Return the number of GPUs for a training: those of this machine, or infinite if a scheduler grants them."""
     if cards.is_scheduled() or (profile and executor_of(profile) != "local"):
         return math.inf
     return len(cards.visible())
 
 
 def training_findings(study: Study, jobs: Sequence[PlannedJob], gpus: float) -> Iterator[Finding]:
-    """Yield a finding for each setting of trainings that asks for more GPUs or sentences than they can have.
+    """Yield a finding for each setting of trainings that requests more GPUs or sentences than available.
 
     Args:
         study: The study.
-        jobs: Those that are left to do.
-        gpus: Number of GPUs that one job can have.
+        jobs: The remaining jobs.
+        gpus: Number of GPUs for one job.
     """
     made = {output for job in jobs for output in job.outputs}
     found: dict[Finding, list[str]] = defaultdict(list)
@@ -242,12 +241,12 @@ def training_findings(study: Study, jobs: Sequence[PlannedJob], gpus: float) -> 
         name = job.wildcards.get("run", job.wildcards.get("encoder", ""))
         if training.gpus > max(gpus, 1):
             problem = f"{training.gpus}, but jobs see {gpus:.0f} GPUs here"
-            remedy = f"Set it to {max(gpus, 1):.0f}, or name the --profile of a cluster."
+            remedy = f"Set it to {max(gpus, 1):.0f}, or add the --profile of a cluster."
             found[Finding(set_at(study, job, "gpus"), problem, remedy)].append(name)
         rows = _rows_at_most(study, corpus, made)
         if training.batch_size > rows:
             problem = f"{training.batch_size}, but {corpus} has at most {rows:.0f} rows"
-            remedy = f"Set it to {rows:.0f} or less." if rows > 1 else "Name another corpus."
+            remedy = f"Set it to {rows:.0f} or less." if rows > 1 else "Use a larger corpus."
             found[Finding(set_at(study, job, "batch_size"), problem, remedy)].append(name)
     for finding, names in found.items():
         first, *others = dict.fromkeys(names)
@@ -256,7 +255,7 @@ def training_findings(study: Study, jobs: Sequence[PlannedJob], gpus: float) -> 
 
 
 def _rows_at_most(study: Study, corpus: str, made: Container[str]) -> float:
-    """Return the rows of a corpus that is there and stays, or else as many as it can have."""
+    """Return the number of rows of a corpus that exists and stays, else its maximum."""
     file = Path(study.folder, "corpora", corpus, "train.parquet")
     if file.is_file() and str(file) not in made:
         return int(pq.read_metadata(file).num_rows)
@@ -264,7 +263,7 @@ def _rows_at_most(study: Study, corpus: str, made: Container[str]) -> float:
 
 
 def set_at(study: Study, job: PlannedJob, key: str) -> str:
-    """Return the place of a key of a training: that of the last layer that has it."""
+    """Return the configuration path of a training's key, in the last layer that sets it."""
     if "adapt" in job.settings:
         encoder = job.wildcards["encoder"]
         block = study.settings.encoders[encoder]
@@ -279,22 +278,24 @@ def set_at(study: Study, job: PlannedJob, key: str) -> str:
 
 
 def disk_findings(wanted: float, free: float) -> Iterator[Finding]:
-    """A finding if fewer gigabytes are free than the estimate needs."""
+    """Yield a finding if fewer gigabytes are free than estimated."""
     if wanted > free:
         yield Finding(
-            "disk", f"{free:,.0f} GB free, about {wanted:,.0f} GB planned", "Free some, or plan fewer runs."
+            "disk",
+            f"{free:,.0f} GB free, about {wanted:,.0f} GB planned",
+            f"Free {wanted - free:,.0f} GB, or plan fewer runs.",
         )
 
 
 def engine_answers(
     settings: Configuration, jobs: Iterable[PlannedJob], without: Container[str] = ()
 ) -> Iterator[Check]:
-    """For each engine that jobs need, whether it answers one question; and a line for each direction that it lacks.
+    """Yield a check for each engine that jobs need: whether it answers one question, or why it cannot.
 
     Args:
         settings: The configuration.
         jobs: The jobs.
-        without: Paths of engines that are not asked, since their keys or programs are missing.
+        without: Paths of engines to skip, because their keys or programs are missing.
     """
     asked = {
         (job.outside.partition(".")[0], job.wildcards.get("corpus") or job.wildcards["pool"])
@@ -341,12 +342,12 @@ def _llm(settings: Configuration, pool: str, ledger: Ledger) -> Engine:
     return Llm(settings.llms[name], f"llms.{name}", ledger)
 
 
-# SLURM: nothing is submitted. docs/cluster_details.md says what such a test cannot see.
+# SLURM: nothing is submitted. The limits of such a test are in docs/cluster_details.md.
 
 SECONDS = 10
-"""Longest wait for an answer of SLURM's controller."""
+"""Timeout for an answer of SLURM's controller."""
 _LOCAL = {"downloads", "api_calls"}
-"""Resources of jobs that need a network and run where Snakemake runs."""
+"""Resources of jobs that need a network, which run next to Snakemake and not in the queue."""
 _SUMMED = ("_cores", "mem_mb", "gpu")
 _OPTIONS = {
     "slurm_account": "--account",
@@ -360,7 +361,9 @@ _OPTIONS = {
     "constraint": "--constraint",
     "qos": "--qos",
 }
-_REMEDY = "Change what it asks for in set-resources of slurm/config.yaml, or its partition in slurm/partitions.yaml."
+_REMEDY = (
+    "Change its resources in set-resources of slurm/config.yaml, or its partition in slurm/partitions.yaml."
+)
 
 
 class _Partitions(Settings):
@@ -370,30 +373,30 @@ class _Partitions(Settings):
 
 
 class Site(NamedTuple):
-    """The settings of a profile that decide what a queue is asked for."""
+    """Settings of a profile that determine the requests to a queue."""
 
     groups: Mapping[str, str]
-    """Rule to the group that its jobs are queued in."""
+    """Group of jobs by rule."""
     components: Mapping[str, int]
-    """Group to the number of jobs that are queued as one."""
+    """Number of jobs that are queued as one, by group."""
     partitions: list[str]
 
 
 def _options_of(profile: str) -> Any:
-    """Return Snakemake's options with those that a profile sets."""
+    """Return Snakemake's options with those of a profile."""
     from snakemake.cli import parse_args  # slow to import
 
-    with contextlib.redirect_stderr(io.StringIO()):  # it names the profiles that it reads
+    with contextlib.redirect_stderr(io.StringIO()):  # it prints the profiles' names
         return parse_args(["--profile", profile])[1]
 
 
 def executor_of(profile: str) -> str:
-    """Return the executor that a profile names: local, if it names none."""
+    """Return the executor of a profile; local if it sets none."""
     return _options_of(profile).executor or "local"
 
 
 def site_of(profile: str) -> Site | None:
-    """Read a profile as Snakemake does; None if its executor is not SLURM.
+    """Return the settings of a profile, read as by Snakemake; None if its executor is not SLURM.
 
     Raises:
         ConfigError: if the file of partitions cannot be read.
@@ -407,9 +410,9 @@ def site_of(profile: str) -> Site | None:
 
 
 def requests_of(jobs: Iterable[PlannedJob], site: Site) -> dict[tuple[str, ...], set[str]]:
-    """The distinct options of sbatch, and the rules and groups that need each.
+    """Return the rules and groups that need each distinct list of sbatch's options.
 
-    A group asks for the sum of its largest jobs, which may meet.
+    A group requests the sum of its largest jobs, which may run at the same time.
     """
     found: dict[tuple[str, ...], set[str]] = defaultdict(set)
     grouped: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
@@ -429,7 +432,7 @@ def requests_of(jobs: Iterable[PlannedJob], site: Site) -> dict[tuple[str, ...],
 
 
 def _options(asked: Mapping[str, Any], site: Site) -> tuple[str, ...]:
-    """Options for one request; without a partition of its own, any of the site's may take it."""
+    """Return sbatch's options for one request; a job without a partition may use any of the site's."""
     named = {"slurm_partition": ",".join(site.partitions), **asked}
     if model := asked.get("gpu_model"):
         named["gpu"] = f"{model}:{asked.get('gpu', 1)}"
@@ -438,7 +441,7 @@ def _options(asked: Mapping[str, Any], site: Site) -> tuple[str, ...]:
 
 
 def slurm_answers(requests: Mapping[tuple[str, ...], Iterable[str]]) -> Iterator[tuple[bool, str]]:
-    """For each request, whether sbatch accepts it, and its words; none after SLURM has failed to answer."""
+    """Yield for each request whether sbatch accepts it, with its message; end when SLURM fails to answer."""
     for options, places in requests.items():
         command = ["sbatch", "--test-only", *options, "--wrap=true"]
         try:

@@ -21,10 +21,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-_PIPE_WIDTH = 240  # paths stay on one line in a file or a pipe, where nothing folds them
+_PIPE_WIDTH = 240  # keeps paths on one line in a file or a pipe
 _SECONDS = 5.0
-"""Between two states of an answer that is renewed."""
-_LARGE = 1000  # from here on, digits after the point say nothing
+"""Seconds between two states of an answer that is renewed."""
+_LARGE = 1000  # larger numbers are printed without decimals
 
 Row = Mapping[str, Any]
 Argument = tuple[tuple[str, ...], bool, dict[str, Any]]
@@ -32,12 +32,12 @@ Argument = tuple[tuple[str, ...], bool, dict[str, Any]]
 
 
 def argument(*names: str, exclusive: bool = False, **options: Any) -> Argument:
-    """One of the ``ARGUMENTS`` of a verb, whose ``answer`` is given it by its name."""
+    """Return one of a verb's ``ARGUMENTS``, whose value is an argument of the verb's ``answer``."""
     return names, exclusive, options
 
 
 class PrintedTable(NamedTuple):
-    """A table: rows with the same keys, which are its headings, in the order of the first row."""
+    """Table of rows with the same keys, which are its headings, in the order of the first row."""
 
     name: str
     """Its title, and the ``part`` of its rows in --json."""
@@ -48,12 +48,12 @@ class PrintedTable(NamedTuple):
 
 @dataclass
 class Answer:
-    """Answer of a verb."""
+    """Answer of a verb: a verdict, tables and lines."""
 
     verdict: str = ""
-    """The last line that is printed."""
+    """The last printed line."""
     good: bool = True
-    """True if there is nothing to report (exit code 0, else 1)."""
+    """Whether the verb has no findings (exit code 0, else 1)."""
     parts: Sequence[PrintedTable | RenderableType] = ()
     """Tables, and lines as text, in the order in which they are printed. --json has the tables only."""
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class Answer:
     document: Mapping[str, Any] | None = None
     """One JSON document that --json prints instead of rows."""
     renewed: "Callable[[], Answer] | None" = None
-    """The answer at a later time, for a terminal that shows it until Ctrl-C."""
+    """Function that returns a later answer, for a terminal that shows it until Ctrl-C."""
 
 
 def records(answer: Answer) -> list[dict[str, Any]]:
@@ -82,7 +82,7 @@ def _plain_key(heading: str) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value that JSON has; a number that is not finite is null."""
+    """Return a value as a type of JSON; a number that is not finite becomes null."""
     if isinstance(value, list | tuple | set | frozenset):
         return [_plain(one) for one in value]
     if isinstance(value, float) and not math.isfinite(value):
@@ -101,7 +101,7 @@ def _as_json(answer: Answer) -> str:
 
 
 def print_answer(answer: Answer, *, as_json: bool) -> int:
-    """Print an answer; returns the exit code."""
+    """Print an answer and return the exit code."""
     if as_json:
         print(_as_json(answer))  # noqa: T201
         return 0 if answer.good else 1
@@ -127,7 +127,7 @@ def _printed(answer: Answer) -> Iterator[RenderableType]:
 
 
 def _show_live(out: Console, answer: Answer) -> int:
-    """Show an answer that is renewed until Ctrl-C; returns the exit code of the last one."""
+    """Show an answer that is renewed until Ctrl-C, and return the exit code of the last one."""
     with suppress(KeyboardInterrupt), Live(console=out, auto_refresh=False) as live:
         while answer.renewed:
             live.update(Group(*_printed(answer), answer.verdict), refresh=True)
@@ -137,7 +137,7 @@ def _show_live(out: Console, answer: Answer) -> int:
 
 
 def _table(title: str, rows: Sequence[Row]) -> Table:
-    """Rows as a table that folds long texts; columns of numbers are right-aligned."""
+    """Return rows as a table that folds long texts; columns of numbers are right-aligned."""
     table = Table(title=title, title_justify="left", show_edge=False, pad_edge=False)
     for name in rows[0]:
         numeric = all(isinstance(row[name], int | float | None) for row in rows)
@@ -148,7 +148,7 @@ def _table(title: str, rows: Sequence[Row]) -> Table:
 
 
 def _text(value: object) -> str:
-    """A value as a person reads it: numbers with significant digits, an empty text for None."""
+    """Return a value for people: numbers with four significant digits, an empty text for None."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float) and abs(value) < _LARGE:
@@ -161,15 +161,15 @@ def _text(value: object) -> str:
 
 
 def markdown_table(rows: Sequence[Row]) -> str:
-    """Rows as a table of Markdown, with their keys as headings."""
+    """Return rows as a Markdown table, with their keys as headings."""
     return markdown([*rows[0]], *(map(_text, row.values()) for row in rows)) if rows else ""
 
 
 def markdown(head: Sequence[str], *rows: Iterable[str]) -> str:
-    """Texts as a table of Markdown."""
+    """Return texts as a Markdown table."""
     return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, ["---"] * len(head), *rows))
 
 
 def rows_of(tuples: Iterable[Any]) -> list[dict[str, Any]]:
-    """Named tuples as rows."""
+    """Return named tuples as rows."""
     return [one._asdict() for one in tuples]

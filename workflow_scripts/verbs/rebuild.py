@@ -1,8 +1,7 @@
 """Make an artefact again in a temporary folder, and compare it with the one that exists.
 
-Runs its job on the inputs below results/, where nothing is changed. The configuration is the one with which the file
-was made in this folder, unless it is given. A record that differs although the contents agree is reported, but is not
-a fault.
+Runs its job on the inputs below results/, which do not change. The default configuration is the one with which the file
+was made in this folder. If records differ although the contents agree, this is reported, but is not a fault.
 
 Exit code 1 if the contents of a rebuilt artefact differ.
 
@@ -31,7 +30,7 @@ _THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_TH
 
 
 def rebuild(path: Path, call: Call) -> list[dict[str, Any]]:
-    """Run the job that wrote ``path`` again; each of its artefacts, compared with the first.
+    """Run the job that wrote ``path`` again, and return a comparison of each of its artefacts with the existing one.
 
     Raises:
         DataError: if ``path`` is not an artefact, no job writes it, or the job fails.
@@ -41,7 +40,7 @@ def rebuild(path: Path, call: Call) -> list[dict[str, Any]]:
     job = writer({file: job for job in planned([str(name)], call) for file in job.outputs}, record)
     if job is None:
         raise DataError(
-            f"{name}: no job of this configuration writes it. Give the right configuration with --configfile."
+            f"{name}: no job of this configuration writes it. Add the right configuration: --configfile FILE."
         )
     with tempfile.TemporaryDirectory() as temporary:
         _run(job, Path(temporary))
@@ -49,7 +48,7 @@ def rebuild(path: Path, call: Call) -> list[dict[str, Any]]:
 
 
 def _run(job: PlannedJob, folder: Path) -> None:
-    """Run a job in ``folder`` without a cache, with links to its inputs and the list of its code."""
+    """Run a job in ``folder`` without a cache, on links to its inputs and to the list of its code."""
     for given in {CODE.as_posix(), *(path.removesuffix(f"/{RECORD_FILE}") for path in job.inputs)}:
         if Path(given).exists() and not (folder / given).exists():
             (folder / given).parent.mkdir(parents=True, exist_ok=True)
@@ -59,7 +58,7 @@ def _run(job: PlannedJob, folder: Path) -> None:
     call = json.loads(job.call)
     workplace = call["files"]["operational"]["workplace"]
     workplace["cache"] = None
-    if Path(workplace["answer_store"]).exists():  # no service is asked, or paid, again
+    if Path(workplace["answer_store"]).exists():  # sends, and pays, no request again
         workplace["answer_store"] = str(Path(workplace["answer_store"]).absolute())
     ended = subprocess.run(
         [sys.executable, "-m", "workflow_scripts.jobs", job.rule],
@@ -95,7 +94,7 @@ ARGUMENTS = (
 
 
 def answer(path: Path, configfile: list[str], config: list[str]) -> Answer:
-    """Each artefact that was made again: whether contents and record are those of the first."""
+    """Return a row for each rebuilt artefact: whether contents and record equal those of the existing one."""
     name = artefact_at(path)[0]
     study = name.parts[1] if name.parts[0] == "results" else None
     found = rebuild(path, given_call(configfile, config, study, name.as_posix()))

@@ -1,6 +1,6 @@
-"""The records below some folders as a graph of artefacts, and the one comparison of facts about artefacts.
+"""Records below some folders as a graph of artefacts, and the comparison of records, for all verbs.
 
-A model folder goes by the name of its record, as in other records.
+A model folder is named by the path of its record, as in other records.
 """
 
 import os
@@ -37,7 +37,7 @@ ABSENT = "(absent)"
 HASHES = ("code", "input", "source")
 """Sections of facts whose values are hashes of files."""
 _RULE = re.compile(r"[a-z][a-z0-9_]*")
-_CONTROL = re.compile(r"\\u00(0|1|7f|8|9)")  # control characters, as JSON escapes them; a line feed is \n
+_CONTROL = re.compile(r"\\u00(0|1|7f|8|9)")  # control characters as escaped by JSON; a line feed is \n
 _RESULTS = Path("results")
 _MACHINE = {"python", "processor", "capability", "threads", "blas", "gpu"}
 
@@ -45,16 +45,16 @@ _MACHINE = {"python", "processor", "capability", "threads", "blas", "gpu"}
 
 
 def relative_name(path: str | Path) -> str:
-    """``path`` as records write it: relative to the folder where snakemake ran, links not followed."""
+    """Return ``path`` as in records: relative to the working directory, without following links."""
     return Path(os.path.relpath(path)).as_posix()
 
 
 def artefact_name(name: str, models: Container[str] | None = None) -> str:
-    """The file with the record of ``name``: the record of its model folder, or the file itself.
+    """Return the file with the record of ``name``: the record of its model folder, or the file itself.
 
     Args:
         name: Path of a file or folder.
-        models: All model folders; by default those with a record on the disk.
+        models: All records of model folders; by default those that exist.
     """
     records = (f"{folder}/{RECORD_FILE}" for folder in accumulate(name.split("/"), "{}/{}".format))
     return next(
@@ -63,11 +63,11 @@ def artefact_name(name: str, models: Container[str] | None = None) -> str:
 
 
 def record_at(path: Path) -> Record | None:
-    """The record stored in an artefact; None for a file without one.
+    """Return the record in an artefact; None for a file without one.
 
     Raises:
-        DataError: if the file is missing, its record cannot be read, or its record is not one that this pipeline
-            writes: a checksum proves that a file is intact, not who wrote it.
+        DataError: if the file is missing, its record cannot be read, or this pipeline does not write such a record. A
+            checksum proves that a file is intact, but not who wrote it.
     """
     try:
         record = read_record(path)
@@ -76,21 +76,24 @@ def record_at(path: Path) -> Record | None:
     except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
         raise DataError(f"{path}: damaged; its record cannot be read. {how_to_repair(path)}") from error
     if record is not None and not _is_safe(record):
-        found = "its record holds paths that lead out of this folder, or control characters"
+        found = "its record contains paths outside this folder, or control characters"
         raise DataError(f"{path}: {found}, as no record of this pipeline does. {how_to_repair(path)}")
     return record
 
 
 def missing_file(path: Path) -> DataError:
-    """The error of a missing file: the command that makes it if a record lists it, or else similar names in records.
+    """Return the error of a missing file, with the command that makes it or, if no record lists it, similar names.
 
-    Of a folder with several artefacts, it names one.
+    For a folder with several artefacts, the error names one of them.
     """
     name, known = relative_name(path), Records(_RESULTS.glob("[!.]*/"), hashing=False).listed
     if path.is_dir():
         inside = sorted(file for file in known if file.startswith(f"{name}/"))
-        such = f"Name one of the {len(inside)} in it, such as {inside[0]}." if inside else "It holds none."
-        return DataError(f"{path}: a folder, not one artefact. {such}")
+        number = len(inside)
+        such = (
+            f"Choose one of its {number} artefacts, such as {inside[0]}." if inside else "It has no artefact."
+        )
+        return DataError(f"{path}: a folder, not an artefact. {such}")
     if target := known.keys() & {name, f"{name}/{RECORD_FILE}"}:
         return DataError(f"{path}: no such file. {how_to_make(*target)}")
     return DataError(f"{path}: no such file, and no record below {_RESULTS} lists one. {advice(name, known)}")
@@ -104,7 +107,7 @@ def _is_safe(record: Record) -> bool:
 
 
 def artefact_at(path: str | Path) -> tuple[Path, Record]:
-    """The artefact that ``path`` is or is part of, such as the record of a model folder, and its record.
+    """Return the artefact at ``path``, or the record of the model folder that contains it, with its record.
 
     Raises:
         DataError: as ``record_at``, and if the file has no record.
@@ -112,13 +115,13 @@ def artefact_at(path: str | Path) -> tuple[Path, Record]:
     name = Path(artefact_name(relative_name(path)))
     if (record := record_at(name)) is None:
         raise DataError(
-            f"{path}: not an artefact, since it has no record. Name a file or model folder below results/."
+            f"{path}: not an artefact: it has no record. Choose a file or model folder below results/."
         )
     return name, record
 
 
 def job_name(rule: str, wildcards: Mapping[str, str]) -> str:
-    """The name of a job: its rule and wildcards."""
+    """Return the name of a job: its rule and wildcards."""
     return f"{rule}({', '.join(f'{key}={value}' for key, value in wildcards.items())})"
 
 
@@ -128,26 +131,26 @@ State = Literal["as recorded", "rebuilt since", "damaged", "missing", "file", "s
 
 
 Fault = tuple[str, Kind, str]
-"""A path, its fault, and the fault in words."""
+"""Path, kind of fault, and its description."""
 
 
 class Inspection(NamedTuple):
-    """The result of reading a file once."""
+    """Result of reading a file once."""
 
     trailer: Trailer | None = None
     record: Record | None = None
-    """The record in an intact file."""
+    """Record of the file; None if it is damaged."""
     faults: Sequence[Fault] = ()
-    """Faults of the file itself, and of the files in the folder that its record describes."""
+    """Faults of the file and, for a model folder's record, of the files that it describes."""
 
 
 def is_checksummed(path: str) -> bool:
-    """Whether an artefact of this name carries a checksum, unless a model's record lists it."""
+    """Return whether an artefact of this name has a checksum, if it is not part of a model folder."""
     return Path(path).suffix in CHECKSUMMED_SUFFIXES or Path(path).name == RECORD_FILE
 
 
 def _inspect(name: str, hashing: bool) -> Inspection:
-    """Read an artefact once; without ``hashing``, stored checksums and identities are believed."""
+    """Return the seal, record and faults of an artefact; without ``hashing``, stored checksums are trusted."""
     path, record, faults = Path(name), None, list[Fault]()
     trailer = read_trailer(path) if is_checksummed(name) and artefact_name(name) == name else None
     if trailer is None:
@@ -168,7 +171,7 @@ def _inspect(name: str, hashing: bool) -> Inspection:
 
 
 def present_state(name: str, sha256: str) -> tuple[State, Record | None]:
-    """Whether a file or source is the one that was read with this hash, and its record if that can be read."""
+    """Return the state of a file or source that had this hash when it was read, and its record if it can be read."""
     path, record = Path(name), None
     if is_outside(name) or not path.exists():
         return "source" if is_outside(name) else "missing", None
@@ -183,11 +186,11 @@ def present_state(name: str, sha256: str) -> tuple[State, Record | None]:
 # Facts
 
 Facts = Mapping[str, Mapping[str, object]]
-"""Sections, such as setting or code, and the entries of each."""
+"""Entries of each section, such as setting or code."""
 
 
 class Change(NamedTuple):
-    """One entry that differs."""
+    """An entry that differs between two records."""
 
     section: str
     key: str
@@ -196,7 +199,7 @@ class Change(NamedTuple):
 
 
 def facts(record: Record) -> Facts:
-    """Everything in a record that is compared; places and labels come last."""
+    """Return the compared entries of a record by section; machine, commit and labels come last."""
     return {
         "rule": {"": record.rule},
         "wildcard": record.wildcards,
@@ -212,7 +215,7 @@ def facts(record: Record) -> Facts:
 
 
 def compare(a: Facts, b: Facts) -> list[Change]:
-    """Every entry that differs or that one side lacks, section by section."""
+    """Return each entry that differs or that one side lacks, section by section."""
     return [
         Change(section, key, one, two)
         for section in a
@@ -222,9 +225,9 @@ def compare(a: Facts, b: Facts) -> list[Change]:
 
 
 def compare_artefacts(a: Path, b: Path) -> tuple[bool, list[Change]]:
-    """Whether two artefacts have equal contents, and the differences between their records.
+    """Return whether two artefacts have equal contents, and the differences between their records.
 
-    Contents are hashed again, since a file that was sealed again may claim another identity.
+    Contents are hashed again, because a file with a renewed checksum may have a wrong identity.
     """
     sides = [artefact_at(path) for path in (a, b)]
     (_, was), (_, now) = sides
@@ -248,48 +251,48 @@ def _path_in_study(path: str) -> str:
 
 
 def study_folder(named: str) -> Path:
-    """The folder of a study that is named by it, as results/demo, or by the study's name alone."""
+    """Return the folder of a study, given as a folder, such as results/demo, or as the study's name."""
     folder = Path(named)
     return _RESULTS / folder if not folder.exists() and (_RESULTS / folder).is_dir() else folder
 
 
 def audited_studies(named: Iterable[Path]) -> list[Path]:
-    """The folders to audit: those that are named, or each below ``results``.
+    """Return the folders to audit: the named ones, or all below ``results``.
 
     Raises:
-        DataError: if a folder is missing or no study of the working directory, in which all paths of records are, or
-            if ``results`` is empty, since nothing was checked then.
+        DataError: if a folder is missing, or not a study of the working directory, to which all paths of records are
+            relative; or if ``results`` is empty, since nothing would be checked.
     """
     here = sorted(_RESULTS.glob("[!.]*/"))  # the cache begins with a dot
     studies = list(named) or here
     for folder in studies or [_RESULTS]:
         if not folder.is_dir() or not studies or folder.absolute().parent != _RESULTS.absolute():
-            names = f"Name one of {', '.join(map(str, here))}, or make it" if here else "Make it"
+            names = f"Choose one of {', '.join(map(str, here))}, or make it" if here else "Make it"
             raise DataError(f"{folder}: no such study. {names}: snakemake --configfile CONFIG.")
     return studies
 
 
 class Records:
-    """The artefacts below some folders, and how their records connect them."""
+    """Artefacts below some folders, with the connections in their records."""
 
     def __init__(self, folders: Iterable[Path], *, hashing: bool = True) -> None:
-        """List the files below ``folders`` and read each once; links are followed.
+        """List the files below ``folders``, following links, and read each once.
 
         Args:
-            folders: Of results, such as a study.
-            hashing: Whether to look for damage, or to believe stored checksums and identities.
+            folders: Folders of results, such as a study.
+            hashing: Whether to look for damage, or to trust stored checksums and identities.
         """
         self.strays: list[Fault] = []
-        """Files that no finished job leaves."""
+        """Faults of files that are left by unfinished jobs or are unreadable."""
         self.folders = [relative_name(folder) for folder in folders]
         files = [name for folder in self.folders for name in self._files(Path(folder))]
         self.inspections = {name: _inspect(name, hashing) for name in files}
         self.by_file = {name: one.record for name, one in sorted(self.inspections.items()) if one.record}
-        """Artefact to record, for records in intact files."""
+        """Records of intact files, by artefact."""
         self.readers = defaultdict[str, set[str]](set)
-        """File or source to the artefacts that were made from it directly."""
+        """Artefacts made directly from a file or source, by its path."""
         self.listed = defaultdict[str, set[str]](set)
-        """File, existing or missing, to the artefacts whose records have it as input or output."""
+        """Artefacts whose records list a file, existing or missing, as input or output, by its path."""
         for name, record in self.by_file.items():
             for _, given in record.listed_inputs():
                 self.readers[given.path].add(name)
@@ -297,45 +300,45 @@ class Records:
                 self.listed[path].add(name)
 
     def _files(self, folder: Path) -> Iterator[str]:
-        """The files below a folder, but for checkpoints, which the jobs check that continue from them."""
+        """Yield the files below a folder except checkpoints, which are checked by the jobs that resume from them."""
         for path in sorted(folder.iterdir()):
             if path.name.startswith(".") and path.suffix in (TEMPORARY, REPLACED):
-                left = "left behind by a job that was killed, or being written"
+                left = "left by a killed job, or being written"
                 self.strays.append((path.as_posix(), "foreign", left))
             elif path.is_dir():
                 if path.suffix != ".checkpoints":
                     yield from self._files(path)
             elif not path.is_file():
-                unknown = "neither a file nor a folder; perhaps a broken link"
+                unknown = "neither a file nor a folder, such as a broken link"
                 self.strays.append((path.as_posix(), "foreign", unknown))
-            elif not path.name.endswith(LOCK_SUFFIX):  # which `lock` writes
+            elif not path.name.endswith(LOCK_SUFFIX):  # written by `lock`
                 yield path.as_posix()
 
     @cached_property
     def _models(self) -> set[str]:
-        """Records of model folders: those that exist, even damaged ones, and those that a record lists."""
+        """Return the records of model folders: existing ones, even if damaged, and those that a record lists."""
         return {name for name in {*self.inspections, *self.listed} if Path(name).name == RECORD_FILE}
 
     def artefact_name(self, path: str) -> str:
-        """The artefact that ``path`` is or is part of, whether or not its record is there."""
+        """Return the artefact at ``path``, or the record of the model folder that contains it, existing or missing."""
         return artefact_name(path, self._models)
 
     @cached_property
     def damage(self) -> dict[str, tuple[Kind, str]]:
-        """Files that are not as written, by their checksums or by the record of the model folder that they are in.
+        """Return the files that are not as written, by their checksums or the records of their model folders.
 
         Returns:
-            Each file's fault, and the fault in words.
+            The kind of fault and its description, by file.
         """
         found = {path: (kind, words) for one in self.inspections.values() for path, kind, words in one.faults}
         for name in (*self.listed, *(f"{folder}/{REPORT}" for folder in self.folders)):
             here = self.inspections.get(name)
             if here and here.trailer is None and is_checksummed(name) and self.artefact_name(name) == name:
-                found[name] = "changed", "its checksum is gone"
+                found[name] = "changed", "its checksum is missing"
         return found
 
     def made_from(self, path: str) -> set[str]:
-        """Every artefact made from ``path``, a file or a source as records name it, directly or indirectly."""
+        """Return all artefacts made from ``path``, a file or a source as in records, directly or indirectly."""
         found: set[str] = set()
         pending = {self.artefact_name(path)}
         while pending:

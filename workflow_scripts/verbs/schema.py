@@ -1,8 +1,9 @@
 """Print the JSON Schema of the configuration, of a grid, or of the options of a reader of datasets.
 
 Each key has its type, its range and its description, which an editor shows and checks. The schema of the configuration
-is that of each of its files: since files are merged, none has to have a key, and a list may be added to (experiments+).
-Of a reader there are also the roles that its files may have, and the rows that it returns. --json prints the same.
+is that of each of its files. Because files are merged, no key is required in a file, and a list can be extended
+(experiments+). The schema of a reader also has the roles of its files and the rows that it returns. --json prints the
+same.
 
   python -m workflow_scripts schema > .vscode/semblance.schema.json
 """
@@ -20,22 +21,22 @@ _FILES: dict[str, Any] = {"configuration": Configuration, "grid": GridBlock}
 
 
 def reader_schema(name: str) -> dict[str, Any]:
-    """The options of a reader, the roles of its files and the columns of its rows."""
+    """Return the options of a reader, the roles of its files and the columns of its rows."""
     takes = READERS[name]
     rows = {form: FORMS[form].names for form in takes.forms}
     return {**takes.model_json_schema(), "files": list(takes.roles), "rows": rows}
 
 
 def schema_of(file: str) -> dict[str, Any]:
-    """The schema of a kind of file."""
+    """Return the schema of a kind of file."""
     schema: dict[str, Any] = _FILES[file].model_json_schema()
     return of_a_part(schema) if file == "configuration" else schema
 
 
 def of_a_part(schema: Any) -> Any:
-    """Return the schema of files that are merged before they are checked: no key is required, and lists have a plus.
+    """Return the schema of one of several merged files: no key is required, and a key with a plus extends a list.
 
-    Several blocks of a union may then fit, so ``oneOf`` is ``anyOf``.
+    Several members of a union may then match, so ``oneOf`` becomes ``anyOf``.
     """
     if isinstance(schema, list):
         return [of_a_part(one) for one in schema]
@@ -57,6 +58,6 @@ ARGUMENTS = (argument("what", nargs="?", default="configuration", choices=[*_FIL
 
 
 def answer(what: str) -> Answer:
-    """The schema as JSON."""
+    """Return a schema as JSON."""
     schema = schema_of(what) if what in _FILES else reader_schema(what)
     return Answer(parts=[json.dumps(schema, indent=1, sort_keys=True)], document=schema)

@@ -1,16 +1,16 @@
-"""Print tables: all of a study, results/<study>, or the files that are named; of trainings, draw the learning curves.
+"""Print the tables of a study, results/<study>, or those in the named files; or draw learning curves of trainings.
 
 Several files, also of several studies, are printed as one table. Its rows are joined by run and its columns by heading.
 If a run has different values in two tables, it has a row for each, named after its table or study; with --by run, it
 has one row, and the column occurs for each table. The tables of a study are joined only if --by is given.
 
---sort has the best runs first (the highest values, or the lowest of a column such as alignment). --csv has the tables'
-numbers, rounded and without times; --markdown and --latex have the cells as they are printed, with the paper's values
-and the best value of each column in bold; LaTeX needs booktabs. Texts in --csv are written as they are, for programs: a
-quote in front of a title that begins with =, +, - or @ would change the title. Spreadsheets take such a cell for a
-formula, so import the column as text.
+--sort prints the best runs first (the highest values, or the lowest of a column such as alignment). --csv has the
+tables' numbers, rounded and without times; --markdown and --latex have the cells as they are printed, with the paper's
+values and the best value of each column in bold; LaTeX needs booktabs. Texts in --csv are written as they are, for
+programs: a quote in front of a title that begins with =, +, - or @ would change the title. Spreadsheets take such a
+cell for a formula, so import the column as text.
 
-Of folders of runs, seeds or models, or of histories, one figure is drawn into the file --to (.svg, .pdf or .png).
+If paths are runs, seeds, models or histories, their learning curves are drawn into the file --to (.svg, .pdf or .png).
 
   python -m workflow_scripts show results/demo/tables/demo.parquet --sort Spearman --top 3 --markdown
 """
@@ -43,23 +43,23 @@ from workflow_scripts.verbs.printing import Answer, PrintedTable, argument, mark
 from workflow_scripts.verbs.records import artefact_at, relative_name, study_folder
 
 _PIPE_WIDTH = 240
-_REMEDY = "Give a study, or files of its tables."
+_REMEDY = "Choose a study, such as results/demo, or files of its tables."
 _FIGURE = Path("learning_curves.svg")
 
 
 class Shown(NamedTuple):
-    """A table to print."""
+    """A table to print, with its files."""
 
     paths: Sequence[Path]
-    """Its file, or those that it is joined from."""
+    """Files of the table; several if it was joined."""
     sheet: Sheet
 
 
 class Choice(NamedTuple):
-    """What is printed of tables."""
+    """Selection of columns and runs to print."""
 
     columns: Sequence[str] = ()
-    """Headings; empty for all."""
+    """Headings of the columns; empty for all."""
     sort: str | None = None
     """Heading of the column by which runs are sorted."""
     reverse: bool = False
@@ -68,10 +68,10 @@ class Choice(NamedTuple):
     notes: bool = True
 
     def of(self, tables: Sequence[Shown]) -> list[Shown]:
-        """Return what is chosen of tables, without those that have none of it.
+        """Return the selected parts of tables, without tables that have none of the columns.
 
         Raises:
-            DataError: if none of them has a column.
+            DataError: if no table has a selected column.
         """
         for option, names in self._named().items():
             selection.check_columns([one.sheet for one in tables], names, option)
@@ -79,7 +79,7 @@ class Choice(NamedTuple):
         return [one._replace(sheet=self._of_one(one.sheet)) for one in tables]
 
     def _named(self) -> dict[str, Sequence[str]]:
-        """Return the columns that each option names, but for options that are not given."""
+        """Return the columns of each given option."""
         named: dict[str, Sequence[str]] = {
             "--columns": self.columns,
             "--sort": [self.sort] if self.sort else [],
@@ -96,7 +96,7 @@ class Choice(NamedTuple):
         return sheet if self.notes else selection.without_notes(sheet)
 
     def words(self) -> list[str]:
-        """Return the options that ask for it."""
+        """Return the command-line options for this selection."""
         columns = [word for name in self.columns for word in ("--columns", name)]
         sort = ["--sort", self.sort] if self.sort else []
         top = ["--top", str(self.top)] if self.top else []
@@ -105,14 +105,14 @@ class Choice(NamedTuple):
 
 
 def measured_table(path: Path) -> Path | None:
-    """The file with the measured columns of the table at results/<study>/tables/<name>.parquet; None without any."""
+    """Return the measured columns' file of a table results/<study>/tables/<name>.parquet; None without any."""
     study = path.absolute().parent.parent
     times = study.parent.parent / "benchmarks" / study.name / "tabulate_times" / path.name
     return times if times.exists() else None
 
 
 def tables_in(folder: Path) -> list[Path]:
-    """The tables of a study.
+    """Return the files of a study's tables.
 
     Raises:
         DataError: if the folder has none.
@@ -123,19 +123,19 @@ def tables_in(folder: Path) -> list[Path]:
 
 
 def _missing_table(path: Path) -> DataError:
-    """Return the error of a table that does not exist, with its study's tables and the command that would make it."""
+    """Return the error of a missing table, with its study's tables and the command that would make it."""
     there = ", ".join(table.stem for table in sorted(path.parent.glob("*.parquet")))
     found = (
-        f"its study has {there}. Name one of these, or make it" if there else "its study has none. Make it"
+        f"its study has {there}. Choose one of these, or make it" if there else "its study has none. Make it"
     )
     return DataError(f"{path}: no such table; {found}{how_to_make(path).removeprefix('Make it')}")
 
 
 def check_table(path: Path) -> None:
-    """Check that a file is a table.
+    """Raise DataError unless a file is a table.
 
     Raises:
-        DataError: if it is not, or is missing or damaged.
+        DataError: if it is not a table, missing or damaged.
     """
     if not path.exists() and path.parent.name == "tables":
         raise _missing_table(path)
@@ -158,8 +158,8 @@ ARGUMENTS = (
     ),
     argument("--by", choices=["run", "heading"], help="join tables; a run, or a heading, then occurs once"),
     argument("--columns", action="append", default=[], metavar="A,B", help="print only these, in this order"),
-    argument("--sort", metavar="COLUMN", help="print the best runs of a column first"),
-    argument("--reverse", action="store_true", help="with --sort: print them last"),
+    argument("--sort", metavar="COLUMN", help="sort runs by a column, the best first"),
+    argument("--reverse", action="store_true", help="with --sort: the best runs last"),
     argument("--top", type=_count, metavar="N", help="print only the first N runs"),
     argument("--no-notes", dest="notes", action="store_false", help="leave out marks and the lines below"),
     argument("--to", type=Path, metavar="FILE", help=f"figure of trainings; default: {_FIGURE}"),
@@ -188,14 +188,14 @@ def answer(
     to: Path | None,
     form: str | None,
 ) -> Answer:
-    """Tables, each or as one, or the learning curves of trainings.
+    """Print tables, separately or joined, or draw the learning curves of trainings.
 
     Raises:
-        ConfigError: if options do not go together.
-        DataError: if a path is neither, or has no such column.
+        ConfigError: if options exclude each other.
+        DataError: if a path is neither a table nor a training, or a table lacks a column.
     """
     if reverse and not sort:
-        raise ConfigError("--reverse: nothing is sorted. Name a column with --sort COLUMN.")
+        raise ConfigError("--reverse: nothing is sorted. Add --sort COLUMN.")
     trainings = [path for path in paths if is_training(path)]
     if trainings and len(trainings) < len(paths):
         other = next(path for path in paths if path not in trainings)
@@ -207,7 +207,7 @@ def answer(
         return draw(trainings, to or _FIGURE, told_apart(studies, lambda study: study.name))
     if to:
         raise ConfigError(
-            f"--to {to}: only learning curves are written. Name trainings, or redirect the output."
+            f"--to {to}: only learning curves are written to a file. Name trainings, or redirect the output."
         )
     tables = _tables(paths, by, timed=form != "csv")
     sheets = [one.sheet for one in tables]
@@ -218,10 +218,10 @@ def answer(
 
 
 def _tables(paths: Sequence[Path], by: selection.By | None, *, timed: bool) -> list[Shown]:
-    """Read tables, and join them if ``by`` is given or several files are named.
+    """Return the tables in files, joined if ``by`` is given or several files are named.
 
     Raises:
-        DataError: if one is missing or not a table.
+        DataError: if a file is missing or not a table.
     """
     given = [tables_in(path) if path.is_dir() else [path] for path in paths]
     files = [*dict.fromkeys(table for some in given for table in some)]
@@ -242,7 +242,7 @@ def _tables(paths: Sequence[Path], by: selection.By | None, *, timed: bool) -> l
 
 
 def _sheet(path: Path, *, timed: bool) -> Sheet:
-    """Read a table, whose cells have the names of its study and of the table."""
+    """Return the sheet of a table, whose cells also have the names of the study and the table."""
     sheet = sheet_of(path, measured_table(path) if timed else None)
     place = {"study": _study(path), "table": path.stem}
     return replace(sheet, rows=[place | row for row in sheet.rows])
@@ -254,14 +254,14 @@ def _study(table: Path) -> str:
 
 
 def _headings(texts: Iterable[str], sheets: Sequence[Sheet]) -> list[str]:
-    """Return the headings in texts that separate them by commas; a heading may have a comma itself."""
+    """Return the headings in comma-separated texts; a heading may contain a comma."""
     known = {name for sheet in sheets for name in selection.column_names(sheet)}
     parts = (part for text in texts for part in ([text] if text in known else text.split(",")))
     return [part.strip() for part in parts if part.strip()]
 
 
 def told_apart(paths: Iterable[Path], *texts: Callable[[Path], str]) -> dict[Path, str]:
-    """Return a text for each path: by the first function that tells them all apart, else the whole path."""
+    """Return a distinct text for each path: by the first function whose texts are distinct, else the whole path."""
     given = [*paths]
     named = ({path: text(path) for path in given} for text in (*texts, relative_name))
     return next(names for names in named if len({*names.values()}) == len({*given}))
@@ -270,7 +270,7 @@ def told_apart(paths: Iterable[Path], *texts: Callable[[Path], str]) -> dict[Pat
 def _printed(
     tables: Sequence[Shown], form: str | None, by: selection.By | None, choice: Choice
 ) -> Iterable[RenderableType]:
-    """Tables in a form, or for a terminal."""
+    """Return the texts of tables in a format, or for a terminal."""
     sheets, notes = [one.sheet for one in tables], choice.notes
     if form == "csv":
         return [to_csv(sheets).rstrip("\n")]

@@ -1,11 +1,11 @@
 """List the artefacts that the present configuration and code would make again, and why.
 
-Asks Snakemake for the jobs of a run from nothing, of the whole study or of targets, and compares each job with the
-records of its artefacts: settings, inputs and their order, syntax trees of imported files (comments and docstrings do
-not count), versions of packages. Artefacts made from a stale one are stale as well. Snakemake's own records are not
-needed. The table has a row for each cause, with the number of artefacts that it affects and of those made from them;
-a second table counts artefacts by folder and rule. --all prints the path of each; --json lists every artefact with its
-state, and every reason.
+Gets from Snakemake all jobs of a complete run, of the study or of targets, and compares each job with the records of
+its artefacts: settings, inputs and their order, syntax trees of imported files (comments and docstrings do not count),
+versions of packages. Artefacts made from a stale one are stale as well. Snakemake's own records are not needed. The
+table has a row for each cause, with the number of artefacts that it affects and of those made from them. A second table
+counts artefacts by folder and rule. --all prints the path of each; --json lists every artefact with its state, and
+every reason.
 
 Exit code 1 if anything is stale or missing.
 
@@ -28,10 +28,10 @@ from workflow_scripts.verbs.records import HASHES, Change, Records, compare, fac
 _ORDER = Change("input", "order", "another", "as configured")
 _DAMAGED = Change("record", "", "damaged or altered", "see verify")
 _MOST_LINES, _DEPTH = 40, 3
-"""Paths that are printed one by one without --all, and the levels of a folder by which all are counted, as
+"""Maximum number of paths that are printed without --all, and levels of the folders in the counts: three for
 results/demo/runs."""
 _SHOWN = 40
-"""Characters of a value in the table of causes."""
+"""Maximum length of a value in the table of causes."""
 
 ARGUMENTS = (
     TARGETS,
@@ -41,7 +41,7 @@ ARGUMENTS = (
 
 
 def answer(targets: list[str], configfile: list[str], config: list[str], all: bool) -> Answer:
-    """Causes, and the number of artefacts that each affects; without causes, a run has nothing to do."""
+    """Return the causes with the number of artefacts that each affects; without causes, a run has nothing to do."""
     jobs = planned(targets, given_call(configfile, config))
     made = {file: job for job in jobs for file in job.outputs if file not in job.timings}
     studies = {"/".join(Path(file).parts[:2]) for file in made if file.startswith("results/")}
@@ -84,7 +84,7 @@ def _job_of(job: PlannedJob | None) -> str | None:
 
 
 def _listed(paths_by_state: Mapping[str, Sequence[str]], most: float) -> list[str]:
-    """Return a line for each path, or one line if there are too many."""
+    """Return a line for each path, or one line with their number if it exceeds ``most``."""
     lines = [f"{state}: {path}" for state, paths in paths_by_state.items() for path in paths]
     return (
         lines
@@ -108,9 +108,9 @@ def _by_folder(artefacts: Iterable[Row], rule_of: Mapping[str, str]) -> list[Row
 
 
 def _asked(records: Records, made: Mapping[str, PlannedJob]) -> dict[str, PlannedJob]:
-    """Artefact, with or without a record that can be read, to the job of the configuration that writes it."""
+    """Return the job that writes each artefact, whether or not the artefact's record can be read."""
     asked = {name: job for name, record in records.by_file.items() if (job := writer(made, record))}
-    # A file that was cut short has no record that can be read.
+    # A truncated file has no readable record.
     unread = (name for name in records.inspections if is_checksummed(name) and name not in records.by_file)
     return asked | {name: made[name] for name in unread if name in made}
 
@@ -118,7 +118,7 @@ def _asked(records: Records, made: Mapping[str, PlannedJob]) -> dict[str, Planne
 def _causes(
     own: Mapping[str, list[Change]], asked: Mapping[str, PlannedJob], behind: Mapping[str, set[str]]
 ) -> Iterator[Row]:
-    """The rows of the table of causes; files are named, but several files of one role by the role."""
+    """Yield the rows of the table of causes; several files of one role are one row."""
     found: dict[Change, set[str]] = defaultdict(set)
     for name, changes in own.items():
         for section, key, a, b in changes:
@@ -136,22 +136,22 @@ def _causes(
 
 
 def _reasons(records: Records, name: str, job: PlannedJob) -> Iterator[Change]:
-    """Changes in the job that wrote an artefact, and files next to a record that are gone.
+    """Yield the changes in the job that wrote an artefact, and missing files of a model folder.
 
-    A record that does not have its own key does not say what the job did, and is compared with nothing.
+    A record whose key is not that of its entries was altered, and is not compared.
     """
     record = records.by_file.get(name)
     if record is None or record.recomputed_key() != record.key:
         yield _DAMAGED
     elif (now := _as_planned(record, job)).recomputed_key() != record.key:
         yield from compare(facts(record), facts(now)) or [_ORDER]
-    for part in record.files if record else ():  # Snakemake looks at the record alone
+    for part in record.files if record else ():  # Snakemake checks only the record
         if not Path(name).parent.joinpath(part).exists():
             yield Change("file", part, "as recorded", "missing")
 
 
 def _as_planned(record: Record, job: PlannedJob) -> Record:
-    """The record that the job would write now; a missing input, which is a finding of its own, counts as it was."""
+    """Return the record that the job would write now; a missing input counts as unchanged, and is listed itself."""
     was = {given.path: given.sha256 for _, given in record.listed_inputs()}
     inputs = {
         role: [_input(path, was) for path in given] if isinstance(given, list) else _input(given, was)
@@ -169,7 +169,7 @@ def _as_planned(record: Record, job: PlannedJob) -> Record:
 
 
 def _input(path: Path, was: Mapping[str, str]) -> Input:
-    """Return an input as it is, or as it was if it is missing."""
+    """Return an input with its present hash, or with the recorded one if it is missing."""
     name = path.as_posix()
     if not path.exists():
         return Input(path=name, sha256=was.get(name, "missing"))

@@ -1,8 +1,8 @@
-"""Estimates of time: of each job that is left, by rule, and of all of them on this machine or in a queue.
+"""Estimates of time: of each remaining job, by rule, and of all of them on this machine or in a queue.
 
-Sources, best first: what finished jobs of the same rule took here, by Snakemake's benchmark files and the logs beside
-them; steps that ``verbs.measuring`` has timed; and for trainings that get a GPU, the steps of a named card. Otherwise
-the time is unknown, which is NaN here.
+Sources, best first: times of finished jobs of the same rule here, by Snakemake's benchmark files and the jobs' logs;
+steps timed by ``verbs.measuring``; for trainings that get a GPU, steps on a named card. Otherwise the time is unknown,
+which is NaN here.
 """
 
 import heapq
@@ -33,55 +33,55 @@ from workflow_scripts.verbs.printing import Row
 FINISHED, MEASURED, ON_CARD, UNKNOWN = "finished jobs", "measured steps", CARD, "unknown"
 """Sources of an estimate, best first."""
 _RESTORED = re.compile(r"^\w+: restored from ", re.MULTILINE)
-"""A line in the log of a job that took its outputs from the cache: its time says nothing of the work."""
+"""Line in the log of a job whose outputs came from the cache, which makes its time meaningless."""
 _WITHOUT_GPU = "requested a GPU, but the machine has none"
 _STEPS = re.compile(r"^train: ([\d,]+) of ([\d,]+) steps, (\d+) s", re.MULTILINE)
-"""A line about finished steps in the log of a training (``progress``)."""
+"""Line about finished steps in the log of a training (``progress``)."""
 _GRADIENTS = 6
-"""Passes that a step needs for each sentence of a batch, if one without gradients is one: two views, each with a
-backward pass that takes twice as long as the forward pass."""
+"""Cost of a sentence in a training step, in forward passes: two views, each with a forward pass and a backward pass
+that takes twice as long."""
 
 
 class Steps(NamedTuple):
-    """The part of a training that one job did, by its log."""
+    """Steps of a training that one job did, by its log."""
 
     done: int
     seconds: float
 
 
 class Finished(NamedTuple):
-    """A job that has run here, by its benchmark file ``benchmarks/STUDY/RULE/...``."""
+    """Finished job, by its benchmark file ``benchmarks/STUDY/RULE/...``."""
 
     study: str
     rule: str
     parts: tuple[str, ...]
-    """Parts of the file's path below the rule: its wildcards, in the order of the rule."""
+    """Parts of the file's path below the rule, which are the wildcards in the order of the rule."""
     seconds: float
     steps: Steps | None
-    """Of a training."""
+    """Steps of a training; None for other jobs."""
     on_cpu: bool
-    """Whether it asked for a GPU that it did not get."""
+    """Whether the job requested a GPU and did not get it."""
 
 
 class Estimate(NamedTuple):
-    """Time of one job, and the source of the number."""
+    """Estimated time of one job, and its source."""
 
     seconds: float
     source: str
 
 
 class Place(NamedTuple):
-    """Where jobs will run: processor cores and GPUs of this machine, or jobs in a queue."""
+    """Place where jobs will run: processor cores and GPUs of this machine, or a queue."""
 
     slots: int
-    """Cores, or jobs that are queued at once."""
+    """Number of cores, or of jobs that are queued at once."""
     gpus: float
-    """GPUs of this machine; infinite in a queue; 0 if jobs get none."""
+    """Number of GPUs of this machine; infinite in a queue; 0 if jobs get none."""
     queued: bool = False
 
     @property
     def name(self) -> str:
-        """Where, as it is printed."""
+        """Return the name of the place, to print."""
         return f"{self.slots} jobs in the queue at once" if self.queued else f"--cores {self.slots}"
 
 
@@ -89,7 +89,7 @@ class Place(NamedTuple):
 
 
 def read_finished(here: Path = Path()) -> list[Finished]:
-    """Read the benchmark files of all studies in a working directory, but those of jobs restored from the cache."""
+    """Return the finished jobs of all studies in a working directory, except those restored from the cache."""
     found = []
     for file in sorted(here.glob("benchmarks/*/*/**/*.tsv")):
         study, rule, *parts = file.relative_to(here / "benchmarks").with_suffix("").parts
@@ -103,7 +103,7 @@ def read_finished(here: Path = Path()) -> list[Finished]:
 
 
 def _seconds_in(file: Path) -> float:
-    """Return the wall time in one of Snakemake's benchmark files; NaN if there is none."""
+    """Return the wall time in one of Snakemake's benchmark files; NaN if it has none."""
     with suppress(OSError, ValueError, IndexError):
         head, *rows = (line.split("\t") for line in file.read_text("utf-8").splitlines())
         return float(rows[-1][head.index("s")])
@@ -111,7 +111,7 @@ def _seconds_in(file: Path) -> float:
 
 
 def steps_in(log: str) -> Steps | None:
-    """Return the steps of a training that a log shows, from those of its checkpoint on; None if it shows none."""
+    """Return the steps of a training in a log, without those before its checkpoint; None if it has none."""
     lines = [tuple(int(number.replace(",", "")) for number in line) for line in _STEPS.findall(log)]
     if not lines or lines[-1][0] == lines[0][0]:
         return None
@@ -120,14 +120,14 @@ def steps_in(log: str) -> Steps | None:
 
 
 class Work(NamedTuple):
-    """What decides how long the steps of a training take."""
+    """Quantities that determine the time of a training's steps."""
 
     encoder: str
     module: str
-    """Of the method."""
+    """Module of the method."""
     tokens_a_step: float
     every: float
-    """Steps between looks at the development set; infinite if there is none."""
+    """Steps between evaluations on the development set; infinite without one."""
     tokens_a_look: float
 
     def of_steps(self, steps: float) -> float:
@@ -137,12 +137,12 @@ class Work(NamedTuple):
 
 
 def work_of(study: Study, wildcards: Mapping[str, str], settings: Mapping[str, Any]) -> Work | None:
-    """Return the work of a training: by its slice, or, if that is empty, by the present configuration; None if neither.
+    """Return the work of a training by its slice or, if the slice is empty, by the configuration; None if unknown.
 
     Args:
         study: The study.
-        wildcards: Of the training's job.
-        settings: Its slice, also of an earlier one.
+        wildcards: Wildcards of the training's job.
+        settings: Its slice, or that of an earlier job.
     """
     run, adapted = study.runs.get(wildcards.get("run", "")), wildcards.get("encoder", "")
     if not run and adapted not in study.encoders:
@@ -159,7 +159,7 @@ def work_of(study: Study, wildcards: Mapping[str, str], settings: Mapping[str, A
 
 
 def looks_of(study: Study, wildcards: Mapping[str, str], steps: float) -> float:
-    """Return how many sentences a training encodes in all its looks at the development set."""
+    """Return the number of sentences that a training encodes in all evaluations on the development set."""
     if "run" not in wildcards:
         return 0
     run = study.runs[wildcards["run"]]
@@ -167,7 +167,7 @@ def looks_of(study: Study, wildcards: Mapping[str, str], steps: float) -> float:
 
 
 def _looked_at(study: Study, corpus: str) -> float:
-    """Return the sentences of the development set: of pairs, or held out of a corpus; 0 if unknown."""
+    """Return the number of sentences of the development set, pairs or held-out text; 0 if unknown."""
     if named := study.settings.development.dataset:
         pairs = promised_rows(study.settings, named)
         return 0 if math.isnan(pairs) else 2 * pairs
@@ -187,10 +187,10 @@ class History:
         loads = {job.rule for job in jobs if "torch" in job.packages}
         times = [one.seconds for rule in loads for one in self._by_rule[rule]]
         self._start = {True: min(times, default=0.0), False: 0.0}
-        """Seconds of the shortest job that loads PyTorch: to start it, whatever it computes then."""
+        """Start-up time of a job by whether it loads PyTorch: the shortest such job, in seconds."""
 
     def seconds(self, job: PlannedJob, *, gets_gpu: bool) -> float:
-        """Return the seconds of a job by finished ones of its rule; NaN if none has run."""
+        """Return the seconds of a job, by finished jobs of its rule; NaN if none has run."""
         if not job.benchmark:
             return math.nan
         parts = Path(job.benchmark).with_suffix("").parts[1:]
@@ -211,7 +211,7 @@ class History:
         return median(times) if times else math.nan
 
     def _training(self, job: PlannedJob, parts: Sequence[str], alike: Iterable[Finished]) -> float:
-        """Return the seconds of a training: by itself, or its run, method or encoder with as much work."""
+        """Return the seconds of a training, by finished ones of its run, method or encoder, scaled by their work."""
         steps, work = (
             length(self._study, job.wildcards).steps,
             work_of(self._study, job.wildcards, job.settings),
@@ -230,7 +230,7 @@ class History:
 
 
 def _recorded(one: Finished) -> Mapping[str, Any]:
-    """Return the slice with which a training was made, if its record is there."""
+    """Return the slice of a finished training; empty if its record is missing."""
     results = Path("results", one.study)
     places = {
         "train_encoder": results.joinpath("runs", *one.parts, "model/record.json"),
@@ -243,7 +243,7 @@ def _recorded(one: Finished) -> Mapping[str, Any]:
 
 
 def sentences(study: Study, wildcards: Mapping[str, str]) -> float:
-    """Return how many sentences or rows a job reads, by contracts: of its suite, corpus or dataset; NaN if unknown."""
+    """Return the number of rows of a job's suite, corpus or dataset, by contracts; NaN if unknown."""
     settings = study.settings
     if suite := study.suites.get(wildcards.get("suite", "")):
         return sum(promised_rows(settings, name) for name in {*suite.block.tasks.values()}) or math.nan
@@ -268,10 +268,10 @@ def estimates(
 
     Args:
         study: The study.
-        jobs: Those that are left.
+        jobs: The remaining jobs.
         finished: Jobs that have run here.
-        place: Where they will run.
-        measured: Seconds of trainings that were measured, by their benchmark files.
+        place: Machine or queue for the remaining jobs.
+        measured: Seconds of measured trainings, by benchmark file.
     """
     history = History(study, jobs, finished)
 
@@ -290,7 +290,7 @@ def estimates(
 
 
 def by_rule(jobs: Sequence[PlannedJob], found: Sequence[Estimate]) -> list[Row]:
-    """Return a row for each rule, the longest first: jobs, time of all of them, and the sources of the numbers."""
+    """Return a row for each rule, the longest first: number of jobs, their time, and the sources of the numbers."""
     rules: dict[str, list[Estimate]] = defaultdict(list)
     for job, one in zip(jobs, found, strict=True):
         rules[job.rule].append(one)
@@ -302,7 +302,7 @@ def by_rule(jobs: Sequence[PlannedJob], found: Sequence[Estimate]) -> list[Row]:
 
 
 def _sum(found: Iterable[Estimate]) -> float:
-    """Return the seconds of jobs whose time is known; NaN if it is known of none."""
+    """Return the seconds of all jobs of known time; NaN if no time is known."""
     known = [one.seconds for one in found if not math.isnan(one.seconds)]
     return sum(known) if known else math.nan
 
@@ -319,9 +319,9 @@ def in_all(jobs: Sequence[PlannedJob], found: Sequence[Estimate], place: Place, 
     """Return a row with the time of all jobs together.
 
     Args:
-        jobs: Those that are left.
+        jobs: The remaining jobs.
         found: The estimate of each.
-        place: Where they will run.
+        place: Machine or queue for them.
         planning: Seconds until Snakemake starts the first one.
     """
     times = [0.0 if math.isnan(one.seconds) else one.seconds for one in found]
@@ -347,7 +347,7 @@ def in_all(jobs: Sequence[PlannedJob], found: Sequence[Estimate], place: Place, 
 
 
 def shown(rows: Iterable[Row]) -> list[Row]:
-    """Return rows as they are printed: seconds in words, and nothing of GPUs that no job gets."""
+    """Return rows to print: seconds in words, without GPU times of zero."""
     return [
         {
             key.replace("seconds", "time"): in_words(value) if key.endswith("seconds") else value
@@ -359,7 +359,7 @@ def shown(rows: Iterable[Row]) -> list[Row]:
 
 
 def wall_seconds(jobs: Sequence[PlannedJob], times: Sequence[float], place: Place) -> float:
-    """Return the wall time of jobs that start as soon as inputs, cores and GPUs are there, longest chains first."""
+    """Return the wall time of jobs that start once inputs, cores and GPUs are available, longest chains first."""
     made_by = {file: number for number, job in enumerate(jobs) for file in job.outputs}
     before = [{made_by[file] for file in job.inputs if file in made_by} - {n} for n, job in enumerate(jobs)]
     after: list[list[int]] = [[] for _ in jobs]
@@ -388,7 +388,7 @@ def _simulated(
     left: list[int],
     chain: Sequence[float],
 ) -> float:
-    """Return when the last job ends, if of those that can start the one before the longest chain always does."""
+    """Return when the last job ends, if the job with the longest chain behind it always starts first."""
     cores = [1 if place.queued else min(job.threads, place.slots) for job in jobs]
     gpus = [min(job.queued.get("gpu", 0), place.gpus) for job in jobs]
     ready = sorted((-chain[number], number) for number, count in enumerate(left) if not count)

@@ -1,16 +1,16 @@
-"""Check that every file of a study is the one that was written, by hashing it again and following its record.
+"""Check that every file of a study is as written, by its hash and its record.
 
 Prints each file that is not as recorded, how many artefacts were made from it, and the commands that repair it:
 
-  changed     its bytes are not the ones that were written
-  missing     a record names it, but it does not exist
+  changed     its bytes are not those that were written
+  missing     a record lists it, but it does not exist
   foreign     the pipeline did not write it, or wrote it in another place
-  stale       an input has been made again since, so that a rerun might give another file
-  unlabelled  it lacks the label of a substitution that one of its inputs has
+  stale       an input was made again later, so a rerun might give another file
+  unlabelled  it lacks the label of a substitution in one of its inputs
 
-Sources from outside the pipeline are not read: `stale` compares them with the records, and the jobs that read them
-check pinned hashes. Checkpoints and the cache are checked by the jobs that use them too. Artefacts that uncommitted
-code has made are counted, and are no fault.
+External sources are not read: `stale` compares them with the records, and the jobs that read them check pinned hashes.
+Checkpoints and the cache are also checked by the jobs that use them. Artefacts made by uncommitted code are counted,
+but are not a fault.
 
 Exit code 1 if a file is not as recorded.
 
@@ -36,13 +36,13 @@ from workflow_scripts.verbs.records import (
 )
 
 _UNKNOWN = ["--configfile", "CONFIG"]
-"""Options for a study that has not run here."""
+"""Placeholder for the options of a study that has not run here."""
 _MADE_BY_RULES = ("results", "benchmarks")
-"""Folders in which jobs make every file that belongs there."""
+"""Folders whose files are all made by jobs."""
 
 
 class Deviation(NamedTuple):
-    """One file that is not as recorded."""
+    """A file that is not as recorded."""
 
     path: str
     kind: Kind
@@ -52,10 +52,10 @@ class Deviation(NamedTuple):
 
 
 def verify(studies: Iterable[Path]) -> tuple[Records, list[Deviation]]:
-    """Check every file below ``studies``; paths are relative to the working directory.
+    """Return the records and faulty files below ``studies``; paths are relative to the working directory.
 
     Returns:
-        The records, and findings sorted by path, one for each path and reason.
+        The records, and the faults sorted by path, one for each path and reason.
     """
     records = Records(studies)
     found: set[Fault] = {
@@ -72,14 +72,14 @@ def verify(studies: Iterable[Path]) -> tuple[Records, list[Deviation]]:
 
 
 def _orphans(records: Records) -> Iterator[Fault]:
-    """Files that no record lists, and files in another place than their record says."""
+    """Yield files that no record lists, and files whose record is of another path."""
     for name, one in records.inspections.items():
         if name in records.damage or records.artefact_name(name) != name:
             continue
         if one.trailer is None and name not in records.listed:
             yield name, "foreign", "no checksum, and no record lists it"
         elif one.trailer and one.record is None:
-            yield name, "foreign", "has a checksum, but no record that can be read"
+            yield name, "foreign", "has a checksum, but no readable record"
         elif one.record and name not in one.record.outputs:
             where = ", ".join(one.record.outputs) or "no file"
             yield name, "foreign", f"copied or moved: its record belongs to {where}"
@@ -100,9 +100,9 @@ def _missing(records: Records) -> Iterator[Fault]:
 
 
 def _contradictions(records: Records, name: str, record: Record) -> Iterator[Fault]:
-    """Differences between a record, its own key, those of its job's other outputs, and its inputs as they are now."""
+    """Yield contradictions between a record and its key, its job's other outputs, or its present inputs."""
     if record.recomputed_key() != record.key:
-        altered = "its record was altered and sealed again"
+        altered = "its record was altered and its checksum renewed"
         yield name, "changed", f"{altered}: its key is not that of its settings, code and inputs"
     for sibling in record.outputs:
         other = records.by_file.get(sibling)
@@ -113,10 +113,10 @@ def _contradictions(records: Records, name: str, record: Record) -> Iterator[Fau
             continue  # a finding of its own
         if (here := records.inspections.get(path)) and here.trailer:
             state, source = "" if here.trailer.identity == was else "rebuilt since", here.record
-        else:  # in another study, or no artefact
+        else:  # in another study, or not an artefact
             state, source = present_state(path, was)
         if state == "damaged":
-            yield path, "changed", "its checksum or its record is broken"
+            yield path, "changed", "its checksum or its record is damaged"
         elif state == "rebuilt since":
             yield name, "stale", f"made from another version of {path}, whose hash was {was[:12]}"
         if hidden := sorted(map(str, {*source.labels} - {*record.labels})) if source else []:
@@ -127,15 +127,15 @@ def _contradictions(records: Records, name: str, record: Record) -> Iterator[Fau
 
 
 def commands(records: Records, findings: Iterable[Deviation], given: Call | None = None) -> list[str]:
-    """Shell commands that repair everything.
+    """Return shell commands that repair all faults.
 
-    A file that is only deleted is not made again as long as artefacts made from it exist; hence --forcerun. Nothing
-    else is asked for: of the rest of the study, the configuration may have changed.
+    Snakemake does not remake a deleted file while artefacts made from it exist, which is why --forcerun is used. The
+    commands have no other targets, because the configuration of the rest of the study may have changed.
 
     Args:
         records: The records of the studies.
-        findings: Faults.
-        given: The configuration; None for that with which each file was made here.
+        findings: The faulty files.
+        given: The configuration; None for the one with which each file was made here.
     """
     lines: dict[str, set[str]] = {"rm -r": set(), "# restore": set()}
     forced: dict[str, set[str]] = {}
@@ -163,7 +163,7 @@ ARGUMENTS = FOLDERS
 
 
 def answer(studies: list[Path], configfile: list[str], config: list[str]) -> Answer:
-    """Findings with the commands that repair them, and a note."""
+    """Return the faulty files with the commands that repair them, and the number of files by uncommitted code."""
     given = given_call(configfile, config) if configfile or config else None
     records, findings = verify(audited_folders(studies, configfile, config))
     kinds = Counter(finding.kind for finding in findings).most_common()

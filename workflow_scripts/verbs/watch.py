@@ -1,12 +1,12 @@
 """Follow the running jobs of studies: step, loss, best development score, speed, and time left of trainings.
 
 In a terminal, the table is renewed every five seconds until Ctrl-C; with --once or --json, or in a pipe, it is printed
-once. It is read from files beside the jobs' logs, so it can be called on any machine that sees this folder, such as the
-login node of a cluster.
+once. It is read from files next to the jobs' logs, so it works on any machine with this folder, such as the login node
+of a cluster.
 
-A job of this machine runs as long as its process does, and has died if the process is gone before its end. A job of
-another machine counts as running as long as it writes: a training for ten times as long as it took between its rows,
-and at least two minutes, other jobs for an hour. Then it is silent, and after a day it is listed no more.
+A job of this machine is running while its process exists, and has died if the process is gone before its end. A job of
+another machine counts as running while it writes: a training for ten times the interval between its rows, and at least
+two minutes; other jobs for an hour. Then it is silent, and after a day it is no longer listed.
 
 Exit code 1 if a job has died or is silent.
 
@@ -31,13 +31,13 @@ from workflow_scripts.verbs.records import study_folder
 
 _LOGS = Path("logs")
 _QUIET_SECONDS = 3600.0
-"""Without a sign of a job of another machine that writes no rows, until it counts as silent."""
+"""Time without writes after which a job of another machine that writes no rows counts as silent."""
 _FEWEST_SECONDS, _GAPS = 120.0, 10
-"""Of one that writes rows, at least; and by how much longer than its longest time between rows."""
+"""For a job that writes rows: the minimum of this time, and the multiple of its maximum interval between rows."""
 _FORGOTTEN_SECONDS = 86400.0
-"""Without a sign of a job that has died or is silent, until it is listed no more."""
+"""Time without writes after which a job that has died or is silent is no longer listed."""
 _RECENT = 1000
-"""Rows from which the speed is taken: they cover an evaluation, and no more of what is long past."""
+"""Number of last rows for the speed: enough to contain an evaluation."""
 
 ARGUMENTS = (
     argument(
@@ -48,27 +48,28 @@ ARGUMENTS = (
 
 
 class Progress(NamedTuple):
-    """State of a training by its rows."""
+    """State of a training, by its rows."""
 
     step: int
     steps: int
     loss: float
     best_dev_score: float | None
     per_second: float | None
-    """Steps per second over the last rows, evaluations included."""
+    """Steps per second over the last rows, including evaluations."""
     gap_seconds: float
-    """Longest time between two writes of rows."""
+    """Maximum time between two writes of rows."""
 
 
 def answer(studies: list[Path], once: bool) -> Answer:
-    """A row for each job that runs, or that ended without an end."""
-    begun = {_LOGS / note.stem for note in STUDIES.glob("*.json")}  # perhaps without a job so far
+    """Return a row for each job that is running, has died or is silent."""
+    begun = {_LOGS / note.stem for note in STUDIES.glob("*.json")}  # they may not have a job yet
     known = {*_LOGS.glob("*/")} | begun
     folders = [_LOGS / study.name for study in studies] or sorted(known)
     for folder in folders or [_LOGS]:
         if folder not in known:
             raise DataError(
-                f"{folder}: no such folder. Call watch where snakemake runs, for a study that runs there."
+                f"{folder}: no such folder. Run watch in the folder where snakemake runs, for one of its "
+                "studies."
             )
     rows = list(running(folders, socket.gethostname(), time.time()))
     states = Counter(str(row["state"]) for row in rows)
@@ -82,29 +83,29 @@ def answer(studies: list[Path], once: bool) -> Answer:
 
 
 def running(folders: Iterable[Path], here: str, now: float) -> Iterator[Row]:
-    """Yield a row for each job of studies that runs, has died or is silent.
+    """Yield a row for each job of studies that is running, has died or is silent.
 
     Args:
-        folders: Of the studies' logs.
-        here: This machine.
-        now: Seconds since 1970.
+        folders: Folders of the studies' logs.
+        here: Name of this machine.
+        now: Present time in seconds since 1970.
     """
     for folder in folders:
         for lock in sorted(folder.rglob("*.log.lock")):
-            with suppress(OSError):  # a file that somebody deletes meanwhile
+            with suppress(OSError):  # a file was deleted meanwhile
                 if row := _row_of(folder, lock, here, now):
                     yield row
 
 
 def _row_of(folder: Path, lock: Path, here: str, now: float) -> Row | None:
-    """Return the row of a job by its lock; None if it has ended, or died long ago."""
+    """Return the row of a job, by its lock; None if it has ended, or died long ago."""
     holder = holder_of(lock)
     if holder is None:
         return None
     log = lock.with_suffix("")
     table, _ = beside(log)
     signs = [path.stat().st_mtime for path in (lock, log, table) if path.exists()]
-    # Rows from before its start are of the job as it ran before.
+    # Older rows are of an earlier run of the job.
     is_own = table.exists() and table.stat().st_mtime >= holder.since.timestamp()
     progress = read_progress(table) if is_own else None
     quiet = now - max(signs)
@@ -114,7 +115,7 @@ def _row_of(folder: Path, lock: Path, here: str, now: float) -> Row | None:
 
 
 def read_progress(table: Path) -> Progress | None:
-    """Read the rows of a training (``training.following.COLUMNS``); None if there are none yet."""
+    """Return the state of a training, by its rows (``training.following.COLUMNS``); None before the first."""
     text = table.read_text("utf-8", "replace")
     rows = list(csv.DictReader(text[: text.rfind("\n") + 1].splitlines()))
     if not rows:
@@ -145,7 +146,7 @@ def _state(holder: Holder, here: str, quiet: float, progress: Progress | None) -
 
 
 def _is_job(process: int) -> bool:
-    """Whether a process of this machine is a job; the number of one that has ended may be another's now."""
+    """Return whether a process of this machine is a job; the id of an ended job may belong to another process."""
     command = Path(f"/proc/{process}/cmdline")
     return command.exists() and b"workflow_scripts.jobs" in command.read_bytes()
 

@@ -125,7 +125,7 @@ def test_an_encoder_that_drops_nothing_cannot_make_two_views(tiny_models, tmp_pa
     """As ModernBERT is published; a zero that was asked for is an ablation."""
     for kind in ("bert", "roberta"):
         make(tiny_models[kind], "simcse", dropout=None)
-    with pytest.raises(ConfigError, match="dropout: null; the encoder drops nothing"):
+    with pytest.raises(ConfigError, match="dropout: null, but the encoder has no dropout"):
         make(
             toys.write_model(tmp_path, "bert", hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0),
             "simcse",
@@ -134,7 +134,7 @@ def test_an_encoder_that_drops_nothing_cannot_make_two_views(tiny_models, tmp_pa
 
 
 def test_a_corpus_that_lacks_a_column_is_refused(tiny_bert):
-    with pytest.raises(ConfigError, match="column negative; its corpus has anchor, positive"):
+    with pytest.raises(ConfigError, match="column negative, but its corpus has only anchor, positive"):
         make(tiny_bert, "supervised_simcse", {name: COLUMNS[name] for name in ("anchor", "positive")})
 
 

@@ -137,7 +137,7 @@ def text_of_type_1(folder):
 def test_published_modules_are_kept_from_other_readouts(tmp_path):
     """What only published modules read is kept from other readouts."""
     copy, _ = arrived(text_of_type_1(publish(tmp_path)))
-    found = r"theirs: without its modules, .* away from the published one\. Only the method frozen gives its published vectors"
+    found = r"theirs: without its modules, .* away from the published one\. Use method frozen, which gives the published vectors"
     with pytest.raises(ConfigError, match=found):
         load_backbone(copy)
     block = {"module": "frozen", "readout": {"kind": "as_published", "prompt": None}}
@@ -156,7 +156,9 @@ def test_states_of_another_width_are_refused(tmp_path):
     """States of another width than the configuration says are refused."""
     settings = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "ffn_dim": 64}
     folder = publish(tmp_path, "opt", modules=False, word_embed_proj_dim=16, **settings)
-    with pytest.raises(DataError, match="its states have 16 entries, hidden_size of its configuration is 32"):
+    with pytest.raises(
+        DataError, match="its states have 16 entries, but hidden_size of its configuration is 32"
+    ):
         arrived(folder)
 
 
@@ -272,7 +274,7 @@ def test_the_size_of_an_encoder_is_that_of_float32_weights(tmp_path, monkeypatch
 # Tokenisers that Transformers builds otherwise than their file says
 
 
-FOUND = "Transformers gives other token ids than the encoder's tokenizer.json says, as for '{}'"
+FOUND = "Transformers gives other token ids than the encoder's tokenizer.json, as for '{}'"
 
 
 def test_a_tokeniser_that_agrees_with_its_file_has_no_label():

@@ -254,7 +254,7 @@ def test_other_methods_refuse_modules_they_do_not_apply(tmp_path, make, found):
     """Other methods refuse modules that only sentence-transformers applies."""
     make(tmp_path)
     with pytest.raises(
-        ConfigError, match=f"{found}.*, applied by readout as_published only. Take the method frozen"
+        ConfigError, match=f"{found}.*, applied by readout as_published only. Use method frozen"
     ):
         frozen.load(pooled("avg"), fetched(tmp_path))
 

@@ -146,7 +146,7 @@ def test_a_file_that_cannot_be_written_ends_no_training(tmp_path, capsys):
     (tmp_path / "job.csv").mkdir()
     _, history = followed(Toy(), tmp_path)
     assert len(history) == STEPS
-    assert capsys.readouterr().err.count("The training goes on without them.") == 1
+    assert capsys.readouterr().err.count("The training continues without them.") == 1
     assert not (tmp_path / "job").exists()
 
 
@@ -192,7 +192,7 @@ def test_tensorboard_that_fails_ends_no_training(tmp_path, written, monkeypatch,
     monkeypatch.setattr(Writer, "add_scalar", lambda *given: 1 / 0)
     _, history = followed(Toy(), tmp_path)
     assert len(history) == STEPS
-    assert "division by zero. The training goes on" in capsys.readouterr().err
+    assert "division by zero. The training continues" in capsys.readouterr().err
 
 
 def test_tensorboard_reads_what_is_written(tmp_path):

@@ -342,7 +342,10 @@ def test_a_failing_step_is_named_and_finished_work_is_kept(tmp_path, spoil, comp
 
 
 def test_a_warm_up_that_outlasts_the_steps_is_refused(tmp_path):
-    with pytest.raises(TrainingError, match=r"training\.warmup_steps: 11 of 10 steps\. Lower it\."):
+    with pytest.raises(
+        TrainingError,
+        match=r"training\.warmup_steps: 11, but the schedule has 10 steps\. Set it to 10 or less\.",
+    ):
         run(Toy(), tmp_path, warmup_steps=11, epochs=1, max_steps=None)  # the steps follow from the corpus
 
 

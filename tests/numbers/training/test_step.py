@@ -174,7 +174,10 @@ def test_a_training_goes_on_eagerly_if_a_step_cannot_be_captured(folder, cuda, c
     assert lines[0].startswith("steps are not captured: ")
     if cuda.error:
         said = f"{type(cuda.error).__name__}: {str(cuda.error).splitlines()[0]}"
-        assert lines[0] == f"steps are not captured: {said}. The training goes on without, and takes longer."
+        assert (
+            lines[0]
+            == f"steps are not captured: {said}. The training continues without capture, and takes longer."
+        )
 
 
 def test_large_steps_are_compiled_in_shorter_trainings(folder, monkeypatch):
@@ -217,7 +220,7 @@ def test_a_training_goes_on_uncompiled_if_a_compilation_fails(folder, uncompiled
     assert all(torch.equal(one, other) for (one, _), (other, _) in zip(found[0][0], found[1][0], strict=True))
     assert all(torch.equal(value, found[1][1][name]) for name, value in found[0][1].items())
     said = "RuntimeError: Failed to find C compiler. Please specify via CC environment variable"
-    expected = f"layers are not compiled: {said}. The work goes on without, and takes longer.\n"
+    expected = f"layers are not compiled: {said}. The work continues without compilation, and takes longer.\n"
     assert capsys.readouterr().err == expected
 
 

@@ -54,5 +54,7 @@ def test_seeds_are_pooled_and_pairs_counted_once(density):
 
 
 def test_a_judgement_outside_the_edges_is_an_error(density):
-    with pytest.raises(ConfigError, match=r"edges: \[0.0, 1.0, 2.0\]; judgements of lee reach from 0 to 2.5"):
+    with pytest.raises(
+        ConfigError, match=r"edges: \[0.0, 1.0, 2.0\], but judgements of lee range from 0 to 2.5"
+    ):
         density(([0, 2.5], [0.1, 0.2]))

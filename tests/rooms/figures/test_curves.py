@@ -85,6 +85,6 @@ def test_words_of_the_paper_and_the_corpus_are_joined_by_rank(stored):
 def test_a_grid_of_several_corpora_is_refused(tmp_path):
     files = [tmp_path / f"corpora/{corpus}/words.parquet" for corpus in ("wiki", "nli")]
     with pytest.raises(
-        ConfigError, match=r"word_frequencies: .* train on wiki and nli, .* Leave word_frequencies out"
+        ConfigError, match=r"word_frequencies: .* train on wiki and nli, .* Remove word_frequencies"
     ):
         shown("word_frequencies", {"words": 200}, {"words": files, "printed": [PRINTED]})

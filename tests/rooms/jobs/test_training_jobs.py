@@ -68,8 +68,8 @@ def test_seeds_give_different_encoders_and_a_seed_the_same_bytes(workshop, monke
 
 
 STOPS = {
-    "a loss that is not a number": ({"weight_decay": 1e30}, [], r"^TrainingError: training: .* nan at step 2\. Lower"),
-    "a small corpus": ({"batch_size": 41}, [], r"^TrainingError: training: 40 rows, fewer than a batch of 41\. Lower batch_size\.$"),
+    "a loss that is not a number": ({"weight_decay": 1e30}, [], r"^TrainingError: training: .* nan at step 2\. Reduce"),
+    "a small corpus": ({"batch_size": 41}, [], r"^TrainingError: training: 40 rows, fewer than a batch of 41\. Set batch_size to 40 or less\.$"),
     "damaged weights": ({}, ["encoder/model.safetensors"], r"^DataError: .*encoder/model\.safetensors"),
     "a damaged corpus": ({}, ["corpus/train.parquet"], r"^DataError: .*corpus/train\.parquet"),
 }  # fmt: skip

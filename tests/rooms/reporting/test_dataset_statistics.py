@@ -89,5 +89,7 @@ def test_rows_take_their_split_and_printed_numbers():
 
 
 def test_a_split_that_a_dataset_lacks_is_an_error_and_no_gap():
-    with pytest.raises(ConfigError, match="Set: dataset set has no split tset; has test, train"):
+    with pytest.raises(
+        ConfigError, match=r"Set: dataset set has no split tset\. Choose one of test, train\."
+    ):
         built(ROW | {"split": "tset"})

@@ -94,7 +94,7 @@ READ = {
     "a star follows alpha": (None, 0.01, ["58.10 ± 0.14"], ["*"]),
     "rows with different baselines name theirs": (
         TWO_BASELINES, 0.05,
-        ["and the difference to the run that column base names", f"{RUNS[1]} {RUNS[0]} ", f"{OTHERS[1]} {OTHERS[0]} "],
+        ["and the difference to the run in column base", f"{RUNS[1]} {RUNS[0]} ", f"{OTHERS[1]} {OTHERS[0]} "],
         [],
     ),
     "a gap is a word with a footnote and not a number": (
@@ -226,15 +226,18 @@ def score_file(run, scores):
 @pytest.mark.parametrize(
     ("paths", "message"),
     [
-        (["notes.txt"], "not an artefact, since it has no record. Name a file"),
+        (["notes.txt"], "not an artefact: it has no record. Choose a file"),
         (
             ["{study}/tables/lba.parquet"],
-            "no such table; its study has lab. Name one of these, or make it: snakemake",
+            "no such table; its study has lab. Choose one of these, or make it: snakemake",
         ),
         (["{study}/nosuch/tables/lab.parquet"], "no such table; its study has none. Make it: snakemake"),
         (["{study}", "--columns", "Avg"], "--columns Avg: no such column. Did you mean Avg.?"),
-        (["{study}", "--reverse"], "--reverse: nothing is sorted. Name a column with --sort COLUMN."),
-        (["{study}", "--to", "x.svg"], "--to x.svg: only learning curves are written. Name trainings"),
+        (["{study}", "--reverse"], "--reverse: nothing is sorted. Add --sort COLUMN."),
+        (
+            ["{study}", "--to", "x.svg"],
+            "--to x.svg: only learning curves are written to a file. Name trainings",
+        ),
         (["{study}", "{study}/runs/x"], "/results/demo: a table next to trainings such as"),
         (["{study}/runs/x"], "no history of a training. Make it: snakemake"),
         (
@@ -242,12 +245,12 @@ def score_file(run, scores):
             "--to x.gif: unknown format '.gif'. Name a file that ends in",
         ),
         (["{study}/tables"], "a folder without tables"),
-        (["{study}/figures/lab/record.json"], "made by draw_figures, not a table. Give a study"),
+        (["{study}/figures/lab/record.json"], "made by draw_figures, not a table. Choose a study"),
         (
             ["{study}/figures/lab/data.parquet"],
             "data of a figure, not a table. Read it with pandas.read_parquet.",
         ),
-        (["{scores}"], "made by evaluate_sts, not a table. Give a study"),
+        (["{scores}"], "made by evaluate_sts, not a table. Choose a study"),
     ],
 )
 def test_a_wrong_call_ends_in_one_line_that_deletes_nothing(finished, tmp_path, monkeypatch, paths, message):

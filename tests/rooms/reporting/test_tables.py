@@ -139,7 +139,7 @@ BY_HAND = {
         {"mean": 4 / 3, "sd": np.std([1, 0, 3], ddof=1), "task": "A less that of the baseline"},
     ),
     "a gain without a baseline": (
-        grid(GAIN, baseline=OURS), files(), (OURS, "gain"), {"mean": None, "note": "nothing that it is compared with"},
+        grid(GAIN, baseline=OURS), files(), (OURS, "gain"), {"mean": None, "note": "no baseline"},
     ),
     "a gain over a frozen baseline": (grid(GAIN), files(), (OURS, "gain"), {"mean": 35 / 3, "seeds": 3}),
     "a gain over a baseline with seed 1 alone, which is no value for the others": (

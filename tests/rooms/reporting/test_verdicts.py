@@ -180,7 +180,7 @@ def test_both_p_values_are_shown_and_the_corrected_one_decides(material):
     assert alone["corrected_p"] == pytest.approx(151 * alone["p_value"])
     assert alone["p_value"] < 0.05
     assert alone["verdict"] == "undecided"
-    assert alone["reason"].endswith("significant alone, but not after the correction for all claims")
+    assert alone["reason"].endswith("significant by itself, but not after the correction for all claims")
 
 
 def test_two_untrained_runs_are_compared_over_pairs(material):
@@ -203,7 +203,7 @@ def test_sides_are_shown_over_the_seeds_that_were_compared(material):
     changed = {**material.cells, ("toy", "worse.minilm.wiki", "A"): alone}
     (found,) = judge(material._replace(cells=changed), claim(B, "worse.minilm.wiki"))
     assert (found["ours"], found["theirs"], found["difference"]) == pytest.approx((73.0, 67.0, 6.0))
-    assert found["reason"] == "6.00 higher; fewer than three seeds in common, so that nothing is tested"
+    assert found["reason"] == "6.00 higher; fewer than three seeds in common: not tested"
 
 
 def drawn_claim(ours, theirs):
@@ -219,7 +219,7 @@ def drawn_claim(ours, theirs):
         (drawn_claim(("avg.", "BERT"), ("avg.", "RE")), ("supported", "draws", 5, 21.3, "; four toy tasks")),
         (
             claim("frozen_avg.minilm", "frozen_cls.minilm", heading="A over B"),
-            ("undecided", "", 1, 0, "equal; one value on each side, so that nothing is tested"),
+            ("undecided", "", 1, 0, "equal; one value on each side: not tested"),
         ),
     ],
 )

@@ -21,7 +21,7 @@ def test_without_options_the_last_configuration_is_taken(tmp_path, monkeypatch):
         os.utime(STUDIES / f"{study}.json", (date, date))
     assert given_call([], []) == runs["mine"]
     assert given_call([], [], "demo") == runs["demo"]
-    with pytest.raises(ConfigError, match=r"^other: has not run in this folder\. Give its configuration"):
+    with pytest.raises(ConfigError, match=r"^other: has not run in this folder\. Add its configuration"):
         given_call([], [], "other")
 
 
@@ -39,5 +39,7 @@ def test_a_folder_that_can_only_be_read_is_one_line(tmp_path, monkeypatch):
     """Tests may run as root, whom permissions of a folder do not stop."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(os, "access", lambda place, wanted: wanted != os.W_OK)
-    with pytest.raises(ConfigError, match=rf"^{tmp_path}: .* can only be read\. Copy it with its results"):
+    with pytest.raises(
+        ConfigError, match=rf"^{tmp_path}: .* this one is read-only\. Copy it with its results"
+    ):
         planned([], Call([DEMO], {}))

@@ -75,7 +75,7 @@ def test_the_words_of_sbatch_are_shown_with_a_remedy(sbatch):
         (True, "rule a, rule b: sbatch --mem=2000: Job 7 to start at noon"),
         (
             False,
-            "group evaluations: sbatch --mem=32000: error: allocation failure: no such nodes. Change what it asks for in "
+            "group evaluations: sbatch --mem=32000: error: allocation failure: no such nodes. Change its resources in "
             "set-resources of slurm/config.yaml, or its partition in slurm/partitions.yaml.",
         ),
     ]

@@ -237,4 +237,4 @@ def test_every_source_is_listed_with_its_place():
         "toy": "/data/mine/bert",
     }
     (line,) = map(str, estimate.without_revision(jobs))
-    assert line.startswith("datasets.open: no revision is set for hub:team/toy, so that its job stops")
+    assert line.startswith("datasets.open: no revision is set for hub:team/toy; its job would stop")

@@ -78,7 +78,7 @@ def test_a_folder_of_artefacts_is_told_from_a_missing_file(root, verb):
     """A folder of several artefacts is told from a missing file."""
     with pytest.raises(
         DataError,
-        match=r"results/study/scores: a folder, not one artefact\. Name one of the 3 in it, such as",
+        match=r"results/study/scores: a folder, not an artefact\. Choose one of its 3 artefacts, such as",
     ):
         printed(*verb, "results/study/scores")
 
@@ -117,9 +117,9 @@ def test_the_tree_has_jobs_hashes_labels_and_what_it_leaves_out(root):
 @pytest.mark.parametrize(
     ("cell", "complaint"),
     [
-        ("runs=simcse", r"no column 'runs'; it has \['run', 'seed'"),
-        ("run=simsce", r"no row with run=simsce; it has plain, simcse"),
-        ("run=plain,seed=2", r"no row with seed=2; it has 1\."),
+        ("runs=simcse", r"no column 'runs'\. Choose one of \['run', 'seed'"),
+        ("run=simsce", r"no row with run=simsce\. Choose a value .* such as plain, simcse\."),
+        ("run=plain,seed=2", r"no row with seed=2\. Choose a value .* such as 1\."),
     ],
 )
 def test_a_missing_cell_is_one_line_with_the_present_ones(root, cell, complaint):

@@ -76,10 +76,10 @@ def test_added_removed_and_damaged_artefacts_are_found(root, locked, study):
     Path(STUDY, TABLE).unlink()
     flip_a_byte(f"{STUDY}/encoders/minilm/model.safetensors")
     assert checked(locked) == [
-        ("encoders/minilm/model.safetensors", "damaged", "its checksum is broken; see verify"),
+        ("encoders/minilm/model.safetensors", "damaged", "its checksum does not match; see verify"),
         ("runs/plain/seed2/history.parquet", "added", "not in the lock"),
         ("runs/plain/seed2/model/record.json", "added", "not in the lock"),
-        (TABLE, "removed", "in the lock alone"),
+        (TABLE, "removed", "only in the lock"),
     ]
 
 

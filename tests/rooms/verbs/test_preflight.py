@@ -24,7 +24,7 @@ def test_a_package_of_another_version_is_named(tmp_path):
 
 def test_a_full_disk_is_red():
     assert not list(disk_findings(10.0, 20.0))
-    assert "20 GB free, about 1,000 GB planned. Free some" in str(next(disk_findings(1000.0, 20.0)))
+    assert "20 GB free, about 1,000 GB planned. Free 980 GB" in str(next(disk_findings(1000.0, 20.0)))
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,7 @@ def test_trainings_that_do_not_fit_are_red_with_the_place(preflight, tmp_path, m
     assert answer.returncode == 1
     gpus, batch = [line for line in answer.stdout.splitlines() if line.startswith("FAIL ")]
     assert gpus.startswith(f"FAIL {overlay}:1: training.gpus (")
-    assert gpus.endswith("): 2, but jobs see 0 GPUs here. Set it to 1, or name the --profile of a cluster.")
+    assert gpus.endswith("): 2, but jobs see 0 GPUs here. Set it to 1, or add the --profile of a cluster.")
     assert batch == (
         f"FAIL {overlay}:3: methods.jtcse.training.batch_size (jtcse.demo_twin.wiki_extract): 20000, "
         "but wiki_extract has at most 16871 rows. Set it to 16871 or less."
