@@ -15,7 +15,7 @@ from transformers import AutoConfig, AutoModel
 from benchmarks.harness import THREADS, Measured, Timing, ratios
 from benchmarks.material import minilm, wikipedia_sentences
 from benchmarks.peers import Step, ours, peer, recipe, trainer
-from tests.support.toy_methods import SMALL, training
+from tests.support.toys import SMALL, training_of
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 
@@ -44,7 +44,7 @@ def measure(timing: Timing) -> Iterator[Measured]:
     """Yield the ratios of each family, saved in its own folder with MiniLM's tokeniser."""
     size = SMALL._replace(batch=8 if timing.small else 64, tokens=32)
     texts = wikipedia_sentences(2 * size.batch)
-    settings = training(size, max_steps=1, cpu_threads=THREADS)
+    settings = training_of(size, max_steps=1, cpu_threads=THREADS)
     tokenizer = load_tokenizer(minilm())
     for kind, changes in FAMILIES.items():
         with tempfile.TemporaryDirectory() as folder:
@@ -57,7 +57,7 @@ def measure(timing: Timing) -> Iterator[Measured]:
                 Path(folder), texts[: size.batch], settings, recipe("cls"), "cls", torch.device("cpu")
             )
             trained = {"semblance": ours(step), "sentence-transformers": trainer(step, timing.rounds + 1)}
-            longer = training(size._replace(tokens=MAX_TOKENS))
+            longer = training_of(size._replace(tokens=MAX_TOKENS))
             averaged = step._replace(texts=texts, settings=longer, method=recipe("avg"), pooler="avg")
             for name, ways in {"encode": encoding(averaged), "training_step_cls": trained}.items():
                 faster = ratios(timing.interleaved(ways), "sentence-transformers", "semblance")

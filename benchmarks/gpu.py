@@ -19,17 +19,8 @@ import torch
 from benchmarks.harness import Measured, Seconds, Timing, ratios
 from benchmarks.peers import POOLERS, Step, peer, recipe, trainer, two_calls
 from tests.gpu.steps import BATCHES, DEVICE, ON_CARD, Cycling, busy, settled
-from tests.support.toy_methods import (
-    BASE,
-    SMALL,
-    Block,
-    Size,
-    blocks,
-    prepared,
-    sentences,
-    training,
-    write_encoder,
-)
+from tests.support.toy_methods import Block, blocks, prepared
+from tests.support.toys import BASE, SMALL, Size, numbered_sentences, training_of, write_random_encoder
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.training.loop import prepare
@@ -59,9 +50,9 @@ def measure(timing: Timing) -> Iterator[Measured]:
         return
     os.environ["TOKENIZERS_PARALLELISM"] = "true"  # peers tokenise in every step
     size = SMALL._replace(layers=2) if timing.small else BASE
-    prepare(training(size), seed=1)
+    prepare(training_of(size), seed=1)
     with tempfile.TemporaryDirectory() as folder:
-        write_encoder(Path(folder), size)
+        write_random_encoder(Path(folder), size)
         for one in _found(timing, Path(folder), size):
             yield one._replace(clock="wall", card=card())
 
@@ -81,9 +72,14 @@ def _found(timing: Timing, folder: Path, size: Size) -> Iterator[Measured]:
 
 def _steps(timing: Timing, folder: Path, size: Size, pooler: str, own: Way) -> Iterator[Measured]:
     steps, name = steps_of(timing), f"gpu_step_{pooler}"
-    settings = training(size, max_steps=steps, precision="bfloat16")
+    settings = training_of(size, max_steps=steps, precision="bfloat16")
     step = Step(
-        folder / "bert", sentences(steps * size.batch, size), settings, recipe(pooler), pooler, DEVICE
+        folder / "bert",
+        numbered_sentences(steps * size.batch, size),
+        settings,
+        recipe(pooler),
+        pooler,
+        DEVICE,
     )
     peers = {"trainer": trainer(step, timing.rounds + 1), "two calls": two_calls(step)}
     seconds = timed(timing, {"semblance": own} | peers)
@@ -103,8 +99,8 @@ def _steps(timing: Timing, folder: Path, size: Size, pooler: str, own: Way) -> I
 
 
 def _encoding(timing: Timing, folder: Path, size: Size) -> Iterator[Measured]:
-    texts = sentences(size.batch if timing.small else SENTENCES, size, seed=5)
-    step = Step(folder / "bert", texts, training(size), recipe("avg"), "avg", DEVICE)
+    texts = numbered_sentences(size.batch if timing.small else SENTENCES, size, seed=5)
+    step = Step(folder / "bert", texts, training_of(size), recipe("avg"), "avg", DEVICE)
     encoder = simcse.build(step.method, load_tokenizer(step.folder), load_backbone(step.folder)).to(DEVICE)
     model = peer(step)
     ways: Mapping[str, Way] = {
@@ -125,7 +121,7 @@ def ours(timing: Timing, folder: Path, size: Size, block: Block) -> Way:
     rows = BATCHES * size.batch
     sampler = Cycling(rows, size.batch, seed=3)
     objective = prepared(block, folder, size, DEVICE, rows, sampler, shapes=ROUNDED).objective
-    steps = settled(objective, training(size, precision="bfloat16"), compiles=True)
+    steps = settled(objective, training_of(size, precision="bfloat16"), compiles=True)
     return lambda: list(islice(steps, steps_of(timing)))
 
 
@@ -144,7 +140,9 @@ def timed(timing: Timing, ways: Mapping[str, Way]) -> Seconds:
 def operations(size: Size) -> int:
     """Return the operations of a step's products: six per weight and token of both views, in ``ours``'s batches."""
     weights = size.layers * (4 * size.width**2 + 2 * size.width * size.feed_forward)
-    lengths = [min(len(text.split()) + 2, size.tokens) for text in sentences(BATCHES * size.batch, size)]
+    lengths = [
+        min(len(text.split()) + 2, size.tokens) for text in numbered_sentences(BATCHES * size.batch, size)
+    ]
     return 6 * weights * 2 * sum(lengths) // BATCHES
 
 

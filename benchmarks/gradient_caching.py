@@ -15,7 +15,7 @@ from benchmarks.harness import THREADS, Measured, Timing, ratios
 from benchmarks.material import minilm, wikipedia_sentences
 from benchmarks.peers import Step, ours, recipe
 from benchmarks.preparing import largest_memory
-from tests.support.toy_methods import SMALL, training
+from tests.support.toys import SMALL, training_of
 
 CODE = (
     "config/methods.yaml",
@@ -55,5 +55,5 @@ def step(batch: int, chunk: int | None) -> None:
     """Train MiniLM for one step."""
     torch.set_num_threads(THREADS)
     size = SMALL._replace(batch=batch, tokens=32)
-    settings = training(size, cpu_threads=THREADS, chunk=chunk)
+    settings = training_of(size, cpu_threads=THREADS, chunk=chunk)
     ours(Step(minilm(), wikipedia_sentences(batch), settings, recipe("cls"), "cls", torch.device("cpu")))()

@@ -10,7 +10,7 @@ import torch
 
 from benchmarks.harness import Measured, Timing, ratios
 from benchmarks.material import minilm, wikipedia_sentences
-from tests.support.toy_methods import SMALL, training
+from tests.support.toys import SMALL, training_of
 from workflow_scripts.graph.configuration import load_config
 from workflow_scripts.methods.jtcse import cross_layers
 from workflow_scripts.models.backbone import load_backbone, load_tokenizer
@@ -74,7 +74,7 @@ def stepper(name: str, encoder: Path, batch: int) -> tuple[Callable[[], object],
     tokenizer = load_tokenizer(minilm())
     trained = method.build(settings, tokenizer, *backbones).train()
     objective = method.Objective(settings, trained, TrainingData(columns, tokenizer, MAX_TOKENS, sampler))
-    run = EagerStep(TrainStep(objective, training(SMALL, precision="float32"), 1), compiles=False)
+    run = EagerStep(TrainStep(objective, training_of(SMALL, precision="float32"), 1), compiles=False)
     numbers = count(1)
     return lambda: run(prepare_inputs(objective, 1, next(numbers)), 1e-6), block
 

@@ -21,7 +21,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from benchmarks.harness import THREADS, Measured, Timing, ratios
 from benchmarks.material import minilm, wikipedia_sentences
 from benchmarks.peers import POOLERS, Step, Way, ours, recipe, trainer, two_calls
-from tests.support.toy_methods import SMALL, training
+from tests.support.toys import SMALL, training_of
 
 CODE = (
     "config/methods.yaml",
@@ -49,7 +49,7 @@ def step_of(pooler: str, *, small: bool) -> Step:
     """Return material and settings of all ways."""
     size = SMALL._replace(batch=8 if small else 64, tokens=32)
     steps = 1 if small else 3
-    settings = training(size, max_steps=steps, cpu_threads=THREADS)
+    settings = training_of(size, max_steps=steps, cpu_threads=THREADS)
     texts = wikipedia_sentences(steps * size.batch)
     return Step(minilm(), texts, settings, recipe(pooler), pooler, torch.device("cpu"))
 

@@ -7,7 +7,7 @@ import torch
 from tokenizers import processors
 from transformers import AutoConfig, AutoModel
 
-from tests.support import small_methods, toy_methods
+from tests.support import small_methods, toy_methods, toys
 from tests.support.snakemake_plans import settings_with
 from tests.support.steps_by_hand import loss_of
 from workflow_scripts.errors import ConfigError
@@ -73,7 +73,7 @@ def tiny(family):
 
 def make(folder, family):
     """A family's encoder where ``toy_methods.prepared`` looks for one, with the tokens that its tokenisers add."""
-    place = toy_methods.write_encoder(folder, small_methods.SIZE)
+    place = toys.write_random_encoder(folder, small_methods.SIZE)
     tiny(family).save_pretrained(place)
     tokenizer = load_tokenizer(place)
     if family == "llama":  # one token in front, and no [MASK]

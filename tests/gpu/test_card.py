@@ -23,17 +23,17 @@ from torch.utils._pytree import tree_map_only
 
 from tests.gpu.steps import BATCHES, DEVICE, ON_CARD, Cycling, busy, settled
 from tests.support import small_methods
-from tests.support.toy_methods import (
+from tests.support.toy_methods import blocks
+from tests.support.toy_objectives import CASES, objective_of, shapes_of
+from tests.support.toys import (
     BASE,
     Size,
-    blocks,
+    numbered_sentences,
+    numbered_tokenizer,
     random_encoder,
-    sentences,
-    tokenizer_of,
-    training,
-    write_encoder,
+    training_of,
+    write_random_encoder,
 )
-from tests.support.toy_objectives import CASES, objective_of, shapes_of
 from workflow_scripts.methods import simcse
 from workflow_scripts.models.dropout import DropoutMasks, dropout_keys, keys_of, patched_dropout
 from workflow_scripts.models.encoding import encode_tokens
@@ -69,7 +69,7 @@ IDLE = 0.08
 """The share of its time in which a card may have nothing to do between kernels of uncompiled layers (H200: 5.3%)."""
 STEPS, RESUMED_AFTER, KILLED_AT = 6, 3, 5
 CPU, SIZE = small_methods.CPU, small_methods.SIZE
-SETTINGS = training(SIZE, max_steps=STEPS, precision="float32", checkpoint_minutes=0, cpu_threads=1)
+SETTINGS = training_of(SIZE, max_steps=STEPS, precision="float32", checkpoint_minutes=0, cpu_threads=1)
 SHAPES = ROUNDED if ON_CARD else NATURAL
 FAMILIES = {
     "roberta": ("simcse", "jtcse", "promptbert", "diffcse", "continue_mlm"),
@@ -104,8 +104,8 @@ def folders(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[tupl
     found = {("bert", SIZE): folder}
     for family, size in [("bert", WIDE), *((family, SIZE) for family in FAMILIES)]:
         found[family, size] = place = tmp_path_factory.mktemp(family)
-        write_encoder(place, size, "llama")
-        write_encoder(place, size, family, "bert")
+        write_random_encoder(place, size, "llama")
+        write_random_encoder(place, size, family, "bert")
     return found
 
 
@@ -310,7 +310,7 @@ def steps_of(folder: Path, name: str, way: str, *, captured: bool) -> Steps:
     checkpoint is made anew.
     """
     size, precision = WAYS[way]
-    settings = training(size, max_steps=STEPS, precision=precision)
+    settings = training_of(size, max_steps=STEPS, precision=precision)
     found, graphs = [], 0
     checkpoint: Checkpoint | None = None
     for first, last in [(1, RESUMED_AFTER), (RESUMED_AFTER + 1, STEPS)] if captured else [(1, STEPS)]:
@@ -386,16 +386,16 @@ def simcse_of(size: Size) -> Objective:
     config = read_method(blocks()["simcse"], "methods")
     with DEVICE:
         backbone = random_encoder(size)
-    rows, tokenizer = BATCHES * size.batch, tokenizer_of(size)
+    rows, tokenizer = BATCHES * size.batch, numbered_tokenizer(size)
     encoder = simcse.build(config, tokenizer, backbone).to(DEVICE)
-    sampler, columns = Cycling(rows, size.batch, seed=3), {"anchor": sentences(rows, size)}
+    sampler, columns = Cycling(rows, size.batch, seed=3), {"anchor": numbered_sentences(rows, size)}
     data = TrainingData(columns, tokenizer, size.tokens, sampler, shapes=ROUNDED)
     return simcse.Objective(config, encoder, data)
 
 
 def large(size: Size) -> Iterator[step.Results]:
     """Steps of a long training in bfloat16."""
-    return settled(simcse_of(size), training(size, precision="bfloat16"), compiles=False)
+    return settled(simcse_of(size), training_of(size, precision="bfloat16"), compiles=False)
 
 
 @on_a_card

@@ -28,8 +28,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from tests.support import small_methods
-from tests.support.toy_methods import training, write_encoder
 from tests.support.toy_objectives import objective_of, shapes_of
+from tests.support.toys import training_of, write_random_encoder
 from workflow_scripts.extraction.averages import sum_states
 from workflow_scripts.extraction.representations import pool_layers
 from workflow_scripts.models import encoding
@@ -188,7 +188,7 @@ def step_of(folder: Path, name: str) -> None:
     card.objective(objective)
     with card.mode:
         update, inputs = (
-            TrainStep(objective, training(small_methods.SIZE, precision="bfloat16"), 2),
+            TrainStep(objective, training_of(small_methods.SIZE, precision="bfloat16"), 2),
             card.tree(inputs),
         )
         update.begin(1e-3)
@@ -301,7 +301,7 @@ def main(family: str, names: list[str]) -> None:
     pretend()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        write_encoder(folder, small_methods.SIZE, family, "bert")
+        write_random_encoder(folder, small_methods.SIZE, family, "bert")
         for name in names:
             work, case = name.split(" ", 1)
             try:

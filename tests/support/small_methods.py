@@ -19,9 +19,9 @@ import torch
 import yaml
 from pydantic import TypeAdapter
 
-from tests.support import toy_methods
+from tests.support import toy_methods, toys
 from tests.support.steps_by_hand import step_of, views_of
-from tests.support.toy_methods import Size
+from tests.support.toys import Size
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.losses.reduction import deviation
 from workflow_scripts.methods import load_method
@@ -58,7 +58,7 @@ Keys = tuple[str | int, ...]
 CPU = torch.device("cpu")
 SIZE = Size(layers=2, width=32, heads=4, feed_forward=64, vocabulary=400, batch=8, tokens=14, spread=0.15)
 ROWS = 24
-TEXTS = toy_methods.sentences(ROWS, SIZE)
+TEXTS = toys.numbered_sentences(ROWS, SIZE)
 RATE = 0.01
 FITTING = {"blocks": 2, "reduction": 4, "cross_every": 1}
 """What encoders of two layers and width 32 take where the papers' sizes do not fit."""
@@ -136,7 +136,7 @@ def bert(folder: Path) -> Path:
     """
     for kind in ("llama", "bert"):
         if not (folder / kind).exists():
-            toy_methods.write_encoder(folder, SIZE, kind)
+            toys.write_random_encoder(folder, SIZE, kind)
     return folder / "bert"
 
 
@@ -192,7 +192,7 @@ def untrained(folder: Path, block: Block) -> Any:
     readout = Pooling(kind="pooling", pooler="avg", layers=None)
     runs = [
         SentenceEncoder(
-            toy_methods.backbone(bert(folder), number),
+            toys.varied_backbone(bert(folder), number),
             load_tokenizer(bert(folder)),
             readout,
             head=False,

@@ -1,4 +1,4 @@
-"""Encoders with random weights, made-up sentences, and every training method of the configuration over them."""
+"""Every training method of the configuration over toy encoders (``toys``), ready for its first step."""
 
 import inspect
 from pathlib import Path
@@ -7,24 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 import yaml
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
-from transformers import (
-    AutoConfig,
-    AutoModel,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-    PreTrainedTokenizerFast,
-)
+from transformers import PreTrainedTokenizerBase
 
+from tests.support.toys import Size, numbered_sentences, varied_backbone
 from workflow_scripts.methods import load_method
-from workflow_scripts.models.backbone import load_backbone, load_tokenizer
+from workflow_scripts.models.backbone import load_tokenizer
 from workflow_scripts.models.text_encoder import TextEncoder
 from workflow_scripts.models.tokens import NATURAL, Shapes
 from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.methods import read_method
-from workflow_scripts.settings.training import Training
 from workflow_scripts.training.data import Teacher, TrainingData
-from workflow_scripts.training.mlm import MaskedLanguageModel, save_head
 from workflow_scripts.training.objective import Objective
 from workflow_scripts.training.sampler import Sampler
 
@@ -32,27 +24,7 @@ Block = dict[str, Any]
 
 DECODERS = ("llm2vec",)
 """Methods for decoders; others get a BERT."""
-_SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _POOL, _WORDS = 64, 300  # exemplars, and frequent words, that 3R reads
-
-
-class Size(NamedTuple):
-    """An encoder, and what it is trained on."""
-
-    layers: int
-    width: int
-    heads: int
-    feed_forward: int
-    vocabulary: int
-    batch: int
-    tokens: int
-    spread: float = 0.02
-    """Standard deviation of the weights; BERT's."""
-
-
-SMALL = Size(12, 64, 4, 128, 2_000, 8, 16)
-BASE = Size(12, 768, 12, 3072, 30_522, 64, 32)
-"""BERT-base, with the batch and the sentences of SimCSE's paper."""
 
 
 class Trained(NamedTuple):
@@ -86,65 +58,6 @@ def _without_the_shared_part(block: Block) -> Block:
     return left
 
 
-def sentences(count: int, size: Size, seed: int = 0) -> list[str]:
-    """Made-up sentences of four tokens up to a third more than are read; few words are frequent, as in a language."""
-    draw = np.random.default_rng(seed)
-    lengths = draw.integers(4, size.tokens * 4 // 3, count)
-    most = size.vocabulary - len(_SPECIAL)
-    return [" ".join(f"w{min(word, most) - 1}" for word in draw.zipf(1.3, length)) for length in lengths]
-
-
-def random_encoder(size: Size, kind: str = "bert") -> PreTrainedModel:
-    """An encoder with random weights, the same on every machine."""
-    torch.manual_seed(0)
-    ids = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
-    config = AutoConfig.for_model(
-        kind,
-        vocab_size=size.vocabulary,
-        hidden_size=size.width,
-        num_hidden_layers=size.layers,
-        num_attention_heads=size.heads,
-        intermediate_size=size.feed_forward,
-        initializer_range=size.spread,
-        **ids,
-    )
-    model: PreTrainedModel = AutoModel.from_config(config)  # type: ignore[no-untyped-call]
-    return model
-
-
-def write_encoder(folder: Path, size: Size, kind: str = "bert", name: str | None = None) -> Path:
-    """Write an encoder with random weights, as a published one lies in a folder, by default named after its kind."""
-    place = folder / (name or kind)
-    random_encoder(size, kind).save_pretrained(place)
-    tokenizer_of(size).save_pretrained(place)
-    if kind != "llama":
-        save_head(place, MaskedLanguageModel(load_backbone(place)))
-    return place
-
-
-def tokenizer_of(size: Size) -> PreTrainedTokenizerFast:
-    """A tokenizer of made-up words, one token each."""
-    words = [*_SPECIAL, *(f"w{number}" for number in range(size.vocabulary - len(_SPECIAL)))]
-    vocabulary = {word: number for number, word in enumerate(words)}
-    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[(token, vocabulary[token]) for token in ("[CLS]", "[SEP]")]
-    )
-    named = {f"{token[1:-1].lower()}_token": token for token in _SPECIAL}
-    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
-        tokenizer_object=tokenizer, model_max_length=512, **named
-    )
-
-
-def training(size: Size, **changes: Any) -> Training:
-    """The shared training settings with the batch of ``size``, and other changes."""
-    block = yaml.safe_load((ROOT / "config/config.yaml").read_text("utf-8"))["training"]
-    known = {name: value for name, value in block.items() if name in Training.model_fields}
-    own = {"epochs": None, "max_steps": 1, "batch_size": size.batch, "max_tokens": size.tokens}
-    return Training.parse(known | own | changes, "training")
-
-
 def prepared(
     block: Block,
     folder: Path,
@@ -159,10 +72,10 @@ def prepared(
     encoder, tokenizer = built(block, folder, device)
     vectors = np.random.default_rng(0).normal(size=(rows, size.width)).astype(np.float32)
     columns = {
-        "anchor": sentences(rows, size),
-        "positive": sentences(rows, size, seed=1),
-        "negative": sentences(rows, size, seed=2),
-        "exemplar": sentences(_POOL, size, seed=3),
+        "anchor": numbered_sentences(rows, size),
+        "positive": numbered_sentences(rows, size, seed=1),
+        "negative": numbered_sentences(rows, size, seed=2),
+        "exemplar": numbered_sentences(_POOL, size, seed=3),
         "word": [f"w{number}" for number in range(_WORDS)][: block.get("words")],
     }
     sampler = sampler or Sampler(rows, min(size.batch, rows), seed=3)
@@ -177,17 +90,8 @@ def built(block: Block, folder: Path, device: torch.device) -> tuple[TextEncoder
     config = read_method(block, "methods")
     start = folder / ("llama" if block.get("base", block)["module"] in DECODERS else "bert")
     several = any(p.kind is p.VAR_POSITIONAL for p in inspect.signature(method.build).parameters.values())
-    starts = [backbone(start, number, **config.overrides) for number in range(2 if several else 1)]
+    starts = [varied_backbone(start, number, **config.overrides) for number in range(2 if several else 1)]
     torch.manual_seed(0)
     tokenizer = load_tokenizer(start)
     encoder = method.build(config, tokenizer, *starts).to(device)
     return encoder, tokenizer
-
-
-def backbone(start: Path, number: int = 0, **overrides: Any) -> PreTrainedModel:
-    """The encoder of a folder, or another one with weights like its own."""
-    made = load_backbone(start, **overrides)
-    torch.manual_seed(number)
-    for parameter in made.parameters() if number else ():
-        parameter.data += 0.02 * torch.randn_like(parameter)
-    return made

@@ -6,7 +6,8 @@ from pathlib import Path
 import torch
 
 from tests.support import small_methods
-from tests.support.toy_methods import prepared, training
+from tests.support.toy_methods import prepared
+from tests.support.toys import training_of
 from workflow_scripts.models.backbone import load_tokenizer
 from workflow_scripts.models.tokens import NATURAL, Shapes, tokenise
 from workflow_scripts.settings.training import ContinueMlm
@@ -44,7 +45,7 @@ def objective_of(
         return prepared(block, start.parent, size, device, small_methods.ROWS, shapes=shapes).objective
     tokenizer, model = load_tokenizer(start), mlm.load_masked_language_model(start)
     text = tokenise(tokenizer, small_methods.TEXTS, size.tokens)
-    block = {"mlm_probability": 0.15, "seed": 3, "training": training(size).model_dump()}
+    block = {"mlm_probability": 0.15, "seed": 3, "training": training_of(size).model_dump()}
     settings = ContinueMlm.parse(block, "continue_mlm")
     return mlm.Objective(
         model.to(device), text, Sampler(len(text), size.batch, 3), tokenizer, settings, shapes

@@ -1,12 +1,13 @@
-"""Encoders and texts small enough to train on in a test, the same on every machine."""
+"""Toy encoders, tokenisers, texts and settings of trainings, the same on every machine: the one factory of them."""
 
 import json
 import string
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+import yaml
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from transformers import AutoConfig, AutoModel, PreTrainedModel, PreTrainedTokenizerFast
 
@@ -15,8 +16,10 @@ from workflow_scripts.models.encoder import SentenceEncoder
 from workflow_scripts.models.packed import PackedEncoder
 from workflow_scripts.models.text_encoder import TextEncoder
 from workflow_scripts.provenance.artefacts import job_record, writing_model_folder
+from workflow_scripts.provenance.closure import ROOT
 from workflow_scripts.settings.readouts import LAYERS, Pooling
 from workflow_scripts.settings.training import Training
+from workflow_scripts.training.mlm import MaskedLanguageModel, save_head
 
 KINDS = ("bert", "roberta", "mpnet")
 POOLERS = [pooler for pooler in LAYERS if pooler != "last_token"]
@@ -159,3 +162,95 @@ def passes(monkeypatch, part="embedded"):
 
     monkeypatch.setattr(PackedEncoder, part, noted)
     return sizes
+
+
+# Encoders of a chosen size with random weights, over made-up words that are one token each
+
+_SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+
+
+class Size(NamedTuple):
+    """An encoder, and what it is trained on."""
+
+    layers: int
+    width: int
+    heads: int
+    feed_forward: int
+    vocabulary: int
+    batch: int
+    tokens: int
+    spread: float = 0.02
+    """Standard deviation of the weights; BERT's."""
+
+
+SMALL = Size(12, 64, 4, 128, 2_000, 8, 16)
+BASE = Size(12, 768, 12, 3072, 30_522, 64, 32)
+"""BERT-base, with the batch and the sentences of SimCSE's paper."""
+
+
+def numbered_sentences(count: int, size: Size, seed: int = 0) -> list[str]:
+    """Made-up sentences of four tokens up to a third more than are read; few words are frequent, as in a language."""
+    draw = np.random.default_rng(seed)
+    lengths = draw.integers(4, size.tokens * 4 // 3, count)
+    most = size.vocabulary - len(_SPECIAL_TOKENS)
+    return [" ".join(f"w{min(word, most) - 1}" for word in draw.zipf(1.3, length)) for length in lengths]
+
+
+def random_encoder(size: Size, kind: str = "bert") -> PreTrainedModel:
+    """An encoder with random weights, the same on every machine."""
+    torch.manual_seed(0)
+    ids = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
+    config = AutoConfig.for_model(
+        kind,
+        vocab_size=size.vocabulary,
+        hidden_size=size.width,
+        num_hidden_layers=size.layers,
+        num_attention_heads=size.heads,
+        intermediate_size=size.feed_forward,
+        initializer_range=size.spread,
+        **ids,
+    )
+    model: PreTrainedModel = AutoModel.from_config(config)  # type: ignore[no-untyped-call]
+    return model
+
+
+def write_random_encoder(folder: Path, size: Size, kind: str = "bert", name: str | None = None) -> Path:
+    """Write an encoder with random weights, as a published one lies in a folder, by default named after its kind."""
+    place = folder / (name or kind)
+    random_encoder(size, kind).save_pretrained(place)
+    numbered_tokenizer(size).save_pretrained(place)
+    if kind != "llama":
+        save_head(place, MaskedLanguageModel(load_backbone(place)))
+    return place
+
+
+def numbered_tokenizer(size: Size) -> PreTrainedTokenizerFast:
+    """A tokenizer of made-up words, one token each."""
+    words = [*_SPECIAL_TOKENS, *(f"w{number}" for number in range(size.vocabulary - len(_SPECIAL_TOKENS)))]
+    vocabulary = {word: number for number, word in enumerate(words)}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[(token, vocabulary[token]) for token in ("[CLS]", "[SEP]")]
+    )
+    named = {f"{token[1:-1].lower()}_token": token for token in _SPECIAL_TOKENS}
+    return PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+        tokenizer_object=tokenizer, model_max_length=512, **named
+    )
+
+
+def training_of(size: Size, **changes: Any) -> Training:
+    """The shared training settings with the batch of ``size``, and other changes."""
+    block = yaml.safe_load((ROOT / "config/config.yaml").read_text("utf-8"))["training"]
+    known = {name: value for name, value in block.items() if name in Training.model_fields}
+    own = {"epochs": None, "max_steps": 1, "batch_size": size.batch, "max_tokens": size.tokens}
+    return Training.parse(known | own | changes, "training")
+
+
+def varied_backbone(start: Path, number: int = 0, **overrides: Any) -> PreTrainedModel:
+    """The encoder of a folder, or another one with weights like its own."""
+    made = load_backbone(start, **overrides)
+    torch.manual_seed(number)
+    for parameter in made.parameters() if number else ():
+        parameter.data += 0.02 * torch.randn_like(parameter)
+    return made

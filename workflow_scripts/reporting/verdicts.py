@@ -41,7 +41,7 @@ from workflow_scripts.settings.report import (
     Expects,
     Scale,
     Significance,
-    TestedClaims,
+    StudyClaims,
 )
 
 Kind = Literal["supported", "contradicted", "undecided"]
@@ -80,7 +80,7 @@ def judge_claims(job: Job) -> None:
         DataError: if an input is damaged, or two sides were scored on different pairs.
     """
     significance = Significance.parse(job.settings["significance"], "significance")
-    held = TestedClaims.parse(job.settings["held"], "claims")
+    held = StudyClaims.parse(job.settings["held"], "claims")
     tables = {path.stem: (path, read_table(path, TABLE)) for path in job.inputs("tables")}
     for record in job.inputs("figures"):
         for path in record.parent.glob("*.parquet"):
@@ -109,7 +109,7 @@ def judge_claims(job: Job) -> None:
     job.write({"verdicts": judged(held, found, significance)})
 
 
-def judged(held: TestedClaims, found: Sequence[Compared | str], significance: Significance) -> pa.Table:
+def judged(held: StudyClaims, found: Sequence[Compared | str], significance: Significance) -> pa.Table:
     """Return the table of claims with their verdicts.
 
     Args:

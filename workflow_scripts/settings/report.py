@@ -124,7 +124,7 @@ class Claim(Settings):
             )
 
 
-class TestedClaims(Settings):
+class StudyClaims(Settings):
     """The claims that a study tests, in the order of their tables."""
 
     scale: Scale

@@ -5,7 +5,7 @@ import os
 import pytest
 import torch
 
-from tests.support import toy_methods
+from tests.support import toys
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.models import devices
 from workflow_scripts.models.devices import RESERVED, granted_device, mixed_precision
@@ -97,7 +97,7 @@ def test_each_process_makes_its_own_gpu_the_current_one(monkeypatch, two_gpus):
 def test_the_host_of_a_gpu_computes_on_one_thread(monkeypatch, two_gpus):
     """The host of a GPU computes on one thread and tokenises on all."""
     monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")
-    settings = toy_methods.training(toy_methods.SMALL, cpu_threads=2)
+    settings = toys.training_of(toys.SMALL, cpu_threads=2)
     prepare(settings, seed=1)
     assert (torch.get_num_threads(), os.environ["TOKENIZERS_PARALLELISM"]) == (1, "true")
     monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from tests.support import small_methods
-from tests.support.toy_methods import SMALL, blocks, prepared, training, write_encoder
+from tests.support.toy_methods import blocks, prepared
+from tests.support.toys import SMALL, training_of, write_random_encoder
 from workflow_scripts.models import packed
 from workflow_scripts.models.tokens import NATURAL, Shapes
 from workflow_scripts.training import step
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("torch_settings")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("step")
-    write_encoder(folder, SIZE)
+    write_random_encoder(folder, SIZE)
     return folder
 
 
@@ -121,7 +122,7 @@ def cuda(monkeypatch):
 def steps_of(folder, method, shapes, run_of):
     """Results of ten steps, the weights after them, and the inputs; ``run_of`` makes a runner of an update."""
     objective = prepared(blocks()[method], folder, SIZE, CPU, shapes=shapes).objective
-    run = run_of(TrainStep(objective, training(SIZE, max_steps=STEPS), STEPS))
+    run = run_of(TrainStep(objective, training_of(SIZE, max_steps=STEPS), STEPS))
     inputs = [prepare_inputs(objective, 1, number) for number in range(1, STEPS + 1)]
     left = [run(one, RATE / number) for number, one in enumerate(inputs, start=1)]
     return left, objective.module.state_dict(), [step._shape(one) for one in inputs]
@@ -185,7 +186,7 @@ def test_large_steps_are_compiled_in_shorter_trainings(folder, monkeypatch):
     monkeypatch.setattr(step, "can_compile", lambda: True)
     for method, views in (("simcse", 2), ("supervised_simcse", 3), ("promptbert", 2)):
         objective = prepared(blocks()[method], folder, SIZE, CPU).objective
-        update = TrainStep(objective, training(SIZE), STEPS)
+        update = TrainStep(objective, training_of(SIZE), STEPS)
         bare = 2 * 16 if method == "promptbert" else 0  # templates, of at most as many lengths as sentences
         most = step.COMPILED_FROM // (views * SIZE.batch)
         least = step.COMPILED_FROM // (views * SIZE.batch + bare)

@@ -10,7 +10,7 @@ from workflow_scripts.evaluation.significance import observed
 from workflow_scripts.reporting.cells import brief
 from workflow_scripts.reporting.verdicts import Material, compare, judged, verdict
 from workflow_scripts.settings.grids import GridBlock
-from workflow_scripts.settings.report import Claim, TestedClaims
+from workflow_scripts.settings.report import Claim, StudyClaims
 from workflow_scripts.settings.report import Significance as Config
 
 SETTINGS = {"alpha": 0.05, "power": 0.8, "resamples": 400, "seed": 0}
@@ -104,7 +104,7 @@ def material():
 
 def judge(material, *claims, scale="paper"):
     found = [compare(one, material, SIGNIFICANCE) for one in claims]
-    return judged(TestedClaims(claims=claims, scale=scale), found, SIGNIFICANCE).to_pylist()
+    return judged(StudyClaims(claims=claims, scale=scale), found, SIGNIFICANCE).to_pylist()
 
 
 S, B = "simcse.minilm.wiki", "better.minilm.wiki"
