@@ -97,9 +97,7 @@ def locked(study: Records) -> Lock:
         contents={name: content_identity(Path(name), ()) for name in study.by_file},
         settings={name: settings_hash(record) for name, record in study.by_file.items()},
         code={file: sha256 for record in records for file, sha256 in record.meaning.items()},
-        commits=sorted(
-            {f"{one.origin.commit} (dirty)" if one.origin.dirty else one.origin.commit for one in records}
-        ),
+        commits=sorted({commit_of(one.origin) for one in records}),
         made_on={name: machine(record.origin) for name, record in study.by_file.items()},
         packages={name: version for record in records for name, version in record.packages.items()},
         printed={name: printed_means(Path(name)) for name in filter(is_table, study.by_file)},
@@ -110,6 +108,12 @@ def locked(study: Records) -> Lock:
 def settings_hash(record: Record) -> str:
     """Return the hash of an artefact's settings."""
     return hashlib.sha256(json.dumps(record.settings, sort_keys=True).encode()).hexdigest()
+
+
+def commit_of(origin: CodeOrigin) -> str:
+    """Return the commit of an artefact's code, and whether files had changed since; "unknown" without a repository."""
+    commit = origin.commit or "unknown"
+    return f"{commit} (dirty)" if origin.dirty else commit
 
 
 def sources(study: Records, record: Record) -> Hashes:

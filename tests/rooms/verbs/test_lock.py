@@ -12,7 +12,7 @@ from tests.support.verb_answers import data, printed
 from workflow_scripts.columns import TABLE as TABLE_COLUMNS
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import read_record
-from workflow_scripts.verbs.lock import LOCK, UNEXPLAINED, machine
+from workflow_scripts.verbs.lock import LOCK, UNEXPLAINED, commit_of, machine
 
 TABLE = "tables/main.parquet"
 
@@ -30,6 +30,16 @@ def test_a_lock_names_every_artefact_and_every_source(root):
     assert "resources/prompt.txt" in found["sources"]
     assert printed("lock", "--to", "again.json")[0] == 0
     assert Path("again.json").read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("commit", "dirty", "said"),
+    [("a" * 40, False, "a" * 40), ("a" * 40, True, f"{'a' * 40} (dirty)"), (None, False, "unknown")],
+)
+def test_the_commit_of_a_study_is_named_or_unknown(root, commit, dirty, said):
+    origin = read_record(Path(STUDY, TABLE)).origin
+    found = commit_of(origin.model_copy(update={"commit": commit, "dirty": dirty}))
+    assert found == said
 
 
 @pytest.mark.parametrize("change", [flip_a_byte, Path.unlink])
