@@ -4,8 +4,10 @@ Answers cost money or hours, and a failed job loses its outputs. Therefore answe
 in one SQLite file that several jobs may use at once. A row is a request (engine, model, languages, text, the settings
 that determine the answer), its answer and its status:
 
-    usable an answer that passed all checks (``apis.answer_checks``) rejected an answer that failed a check, which is
-    its reason refused the server will not answer this request failed the server sent no answer, or an error
+    usable    an answer that passed all checks (``apis.answer_checks``)
+    rejected  an answer that failed a check; the reason says which
+    refused   the server will not answer this request
+    failed    the server sent no answer, or an error instead
 
 The first three are final; the next job sends failed requests again. The server's address and the client are attributes
 of a row and do not identify it.
