@@ -366,7 +366,8 @@ def score_file(run, seed, value):
          "value": number, "n": 9, "note": ""}
         for task, over, metric, number in rows
     ]  # fmt: skip
-    path = f"{run}.seed{seed}.parquet"
+    path = f"scores/sts/lee/{run}/seed{seed}.parquet"
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
     write_table(Path(path), pa.Table.from_pylist(table, schema=SCORES), record)
     return path
 

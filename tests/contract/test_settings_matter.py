@@ -63,7 +63,7 @@ INERT = (
         f"{name}.head_at_test": "the readout has no head"
         for name in ("informin_cl", "sscl", "llm2vec", "promptbert_avg", "simcse_s2sent", "promptbert_s2sent")
     }
-    | {f"{name}_3r.where": "the readout has no head" for name in ("informin_cl", "sscl", "llm2vec")}
+    | {f"{name}_3r.position": "the readout has no head" for name in ("informin_cl", "sscl", "llm2vec")}
     | {
         f"{name}.readout.frequency_set": "the sets differ from the sixth frequency on"
         for name in ("simcse_s2sent", "promptbert_s2sent")

@@ -94,7 +94,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         given = Input(path="local:read.tsv", sha256=sha256_of(folder / "data/read.tsv"))
         for name, foreign in (("absent", {}), ("read", {"pairs": given}), ("online", {})):
             table = folder / f"results/toy/datasets/{name}.parquet"
-            record = job_record("read_dataset", settings={}, inputs={}, outputs=[table], foreign=foreign)
+            record = job_record("read_dataset", settings={}, inputs={}, outputs=[table], external=foreign)
             write_table(table, pa.Table.from_pylist([], schema=PAIRS), record)
         touched = snakemake(folder, "--touch", "--forceall", "--cores", "1", "--configfile", STUDY)
         assert touched[0] == 0, touched[1]

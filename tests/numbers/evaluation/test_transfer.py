@@ -257,7 +257,7 @@ def test_sentevals_classifier_runs_nested_folds(random):
     ("classes", "found"),
     [
         (1, "40 rows of 1 classes, the largest of 40"),
-        (40, "40 rows of 40 classes, the largest of 1; 4 folds need two"),
+        (40, "40 rows of 40 classes, the largest of 1; 4 folds need at least two"),
     ],
 )
 def test_labels_that_teach_nothing_are_refused(classes, found):

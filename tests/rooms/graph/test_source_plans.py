@@ -176,7 +176,7 @@ def test_an_encoder_is_named_by_the_files_that_are_taken(root, tiny_bert):
 
 def write(path, **foreign):
     record = job_record("read_dataset", settings={}, inputs={}, outputs=[path], code_hashes={}, versions={},
-                        foreign={name: Input(path=name, sha256=PIN) for name in foreign.values()})  # fmt: skip
+                        external={name: Input(path=name, sha256=PIN) for name in foreign.values()})  # fmt: skip
     write_table(path, pa.table({"a": [1]}), record)
 
 
