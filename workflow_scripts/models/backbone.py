@@ -259,7 +259,7 @@ def _position_embeddings(backbone: PreTrainedModel) -> Any:
 
 
 def check_length(backbone: PreTrainedModel, ids_BT: Tensor) -> None:
-    """Raise ConfigError if sentences have more tokens than the encoder has positions.
+    """Check that sentences have no more tokens than the encoder has positions.
 
     Raises:
         ConfigError: with both numbers.

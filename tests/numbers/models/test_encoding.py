@@ -131,7 +131,7 @@ def test_more_tokens_than_positions_are_an_error(tiny_models, kind):
     cut = encoder.encode([long], 64)
     assert np.array_equal(encoder.encode([long], 65), cut)  # as long as it was published for
     encoder.tokenizer.model_max_length = 100
-    with pytest.raises(ConfigError, match=r"65 tokens.*takes 64"):
+    with pytest.raises(ConfigError, match=r"65 tokens.*accepts at most 64"):
         encoder.encode([long], 65)
 
 
