@@ -192,7 +192,7 @@ def test_in_a_terminal_the_table_is_renewed_until_ctrl_c(living):
     environment = os.environ | {"PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "120"}
     command = [sys.executable, "-m", "workflow_scripts", "watch"]
     with (
-        subprocess.Popen(command, stdout=end, stdin=end, env=environment) as process,
+        subprocess.Popen(command, stdout=end, stdin=end, env=environment, preexec_fn=hears_ctrl_c) as process,
         closing(os.fdopen(main, "rb", 0)) as read,
     ):
         os.close(end)
@@ -200,9 +200,14 @@ def test_in_a_terminal_the_table_is_renewed_until_ctrl_c(living):
         write_job("train_encoder/a", living, rows=[row(5), row(6)])
         shown += read_until(read, "6 of 300")
         process.send_signal(signal.SIGINT)
-        assert process.wait() == 0
+        assert process.wait(timeout=60) == 0
     assert "jobs: 1 running" in shown
     assert "Traceback" not in shown
+
+
+def hears_ctrl_c():
+    """Undo what a shell does to a process in the background, where Ctrl-C is ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def read_until(file, text, seconds=60):
