@@ -1,8 +1,8 @@
 """Answers of the verbs (``python -m workflow_scripts``), printed as tables and lines, or as JSON.
 
 The form of ``--json`` is the same in all verbs but ``schema``: an array with a flat object per row. ``part`` says which
-table of the answer the row belongs to; the last object is the verdict. All keys are in snake case, a value is a
-number, a text, true, false, null, or a list of these.
+table of the answer the row belongs to; a verdict, if there is one, is the last object. All keys are in snake case, a
+value is a number, a text, true, false, null, or a list of these.
 """
 
 import json

@@ -289,4 +289,5 @@ def _printed(
 
 
 def _in_markdown(sheet: Sheet) -> str:
-    return f"{markdown(*in_rows(sheet, selection.best(sheet)))}\n"
+    """Return title, source and table."""
+    return f"**{sheet.title}** ({sheet.source})\n\n{markdown(*in_rows(sheet, selection.best(sheet)))}\n"
