@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow.parquet as pq
 import torch
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from workflow_scripts.data.published import encoder_folder
 from workflow_scripts.errors import ConfigError
@@ -30,6 +30,7 @@ from workflow_scripts.graph.lengths import corpus_rows, encoder_of, is_training,
 from workflow_scripts.graph.study import Study
 from workflow_scripts.methods import load_method
 from workflow_scripts.models.backbone import load_backbone, load_tokenizer
+from workflow_scripts.models.encoding import encode_sentences
 from workflow_scripts.models.tokens import Shapes, tokenise
 from workflow_scripts.progress import progress
 from workflow_scripts.settings.encoders import AdaptedEncoder
@@ -67,6 +68,7 @@ class Built(NamedTuple):
 
     objective: Objective
     shapes: Shapes
+    tokenizer: PreTrainedTokenizerBase
     look: Callable[[], object]
     """Function that encodes ``_LOOK`` sentences of the development set."""
 
@@ -171,11 +173,10 @@ def _timed(study: Study, job: PlannedJob, *, busy: bool) -> Timed:
     device = prepare(training, seed=0)
     watch = Stopwatch(device, training.cpu_threads, busy=busy)
     texts = sentences_of(study, corpus, max(2 * training.batch_size, _TEXTS))
-    tokenizer = load_tokenizer(_folders(study, job)[0])
     built = (_adaptation if "adapt" in job.settings else _contrast)(study, job, training, texts, device)
     start = single.seconds()
     single.begin()
-    tokenise(tokenizer, texts, training.max_tokens)
+    tokenise(built.tokenizer, texts, training.max_tokens)
     text = single.seconds() / len(texts)
     planned = length(study, job.wildcards).steps
     step = _a_step(built, training, watch, _MOST_STEPS if math.isnan(planned) else int(planned))
@@ -256,7 +257,7 @@ def _adaptation(
     model = mlm.MaskedLanguageModel(_backbone(study, job.wildcards["encoder"])).to(device)
     sampler, shapes = Sampler(len(text), training.batch_size, 0), shapes_for(device, model, None)
     objective = mlm.Objective(model, text, sampler, tokenizer, settings, shapes)
-    return Built(objective, shapes, lambda: None)
+    return Built(objective, shapes, tokenizer, lambda: None)
 
 
 def _contrast(
@@ -275,5 +276,5 @@ def _contrast(
     data = TrainingData(columns, tokenizer, training.max_tokens, sampler, teacher, training.chunk, shapes)
     objective = method.Objective(config, encoder, data)
     scored = objective.scored or encoder
-    look = partial(scored.encode, texts[:_LOOK], run.development.max_tokens)
-    return Built(objective, shapes, look)
+    look = partial(encode_sentences, scored, texts[:_LOOK], run.development.max_tokens)
+    return Built(objective, shapes, tokenizer, look)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import toy_methods
 from tests.support.snakemake_plans import DEMO, ROOT, study_in
 from workflow_scripts.verbs import timing
 from workflow_scripts.verbs.measuring import Stopwatch, measure, sentences_of
@@ -227,6 +228,16 @@ def test_each_distinct_training_is_measured_once(study, monkeypatch, tmp_path):
     assert 5 < found.seconds[jobs[0].benchmark] < 500
     assert any("nosuch" in note for note in found.notes)
     assert not [*tmp_path.iterdir()]
+
+
+def test_a_method_scored_without_its_bias_is_measured(study, monkeypatch):
+    """PromptBERT's checkpoints are scored by an encoder that is never saved."""
+    monkeypatch.setattr("workflow_scripts.verbs.measuring.SECONDS_EACH", 0)
+    monkeypatch.setattr("workflow_scripts.verbs.measuring._TEXTS", 64)
+    settings = {"training": {}, "method": toy_methods.blocks()["promptbert"]}
+    found = measure(study, [training(study)._replace(settings=settings)], imports=5)
+    assert len(found.seconds) == 1
+    assert not [note for note in found.notes if SIMCSE in note]
 
 
 def test_made_up_sentences_are_as_long_as_those_of_wikipedia(study):
