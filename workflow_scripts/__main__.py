@@ -1,7 +1,7 @@
 """Commands for everything except running the pipeline: python -m workflow_scripts VERB [ARGUMENT ...].
 
-Run it in the folder where you run snakemake. Each verb has --help, with an example, and --json. Exit codes: 0, no
-findings; 1, findings; 2, wrong call.
+Run it in the folder where you run snakemake. Each verb has --help, with an example, and --json. Exit codes: 0,
+nothing is wrong; 1, something is; 2, wrong call.
 """
 
 import argparse

@@ -15,8 +15,8 @@ _MAX_NAMES = 12
 """Maximum number of names in a message; the others are counted."""
 
 
-class Finding(NamedTuple):
-    """A mistake in a configuration."""
+class ErrorDetails(NamedTuple):
+    """An error in a configuration."""
 
     path: str
     """Dotted path of the setting."""
@@ -36,8 +36,8 @@ class Finding(NamedTuple):
         said = f"{self.problem}{end} {self.remedy}".rstrip()
         return ": ".join(filter(None, [self.file, setting, said]))
 
-    def under(self, path: str, file: str = "") -> "Finding":
-        """Return the finding about a setting below ``path``."""
+    def under(self, path: str, file: str = "") -> "ErrorDetails":
+        """Return the error about a setting below ``path``."""
         return self._replace(path=f"{path}.{self.path}" if path else self.path, file=file or self.file)
 
 
@@ -116,18 +116,18 @@ def one_line_errors() -> Iterator[None]:
 class ConflictError(ValueError):
     """Values of a block of settings that exclude each other."""
 
-    def __init__(self, findings: list[Finding]) -> None:
-        super().__init__("\n".join(map(str, findings)))
-        self.findings = findings
+    def __init__(self, errors: list[ErrorDetails]) -> None:
+        super().__init__("\n".join(map(str, errors)))
+        self.errors = errors
 
 
-def refuse(findings: Iterable[Finding | str]) -> None:
-    """Raise one error with all findings about a configuration; do nothing without findings.
+def refuse(errors: Iterable[ErrorDetails | str]) -> None:
+    """Raise one error with all errors about a configuration; do nothing without errors.
 
     Raises:
-        ConfigError: with a line for each finding: place, value and remedy.
+        ConfigError: with a line for each error: place, value and remedy.
     """
-    if lines := list(dict.fromkeys(map(str, findings))):
+    if lines := list(dict.fromkeys(map(str, errors))):
         raise ConfigError("\n".join(lines))
 
 
@@ -136,12 +136,12 @@ def shown(value: object) -> str:
     return json.dumps(value) if value is None or isinstance(value, bool) else repr(value)
 
 
-def unknown(names: str | Iterable[str], defined: Iterable[str], place: str) -> Iterator[Finding]:
-    """Yield a finding for each name, of one or several, that is not defined."""
+def unknown(names: str | Iterable[str], defined: Iterable[str], place: str) -> Iterator[ErrorDetails]:
+    """Yield an error for each name, of one or several, that is not defined."""
     known = sorted(defined)
     for name in [names] if isinstance(names, str) else names:
         if name not in known:
-            yield Finding(place, f"{name} is not defined", advice(name, known))
+            yield ErrorDetails(place, f"{name} is not defined", advice(name, known))
 
 
 def advice(name: str, known: Iterable[str]) -> str:

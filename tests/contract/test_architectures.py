@@ -95,7 +95,7 @@ def planned(place, block):
     )
     config = read_method(block, "methods")
     start = StartingPoint(sizes=[size] * (2 if config.starts_from == "pair" else 1))
-    return next(map(str, config.misfits(start)), None)
+    return next(map(str, config.size_errors(start)), None)
 
 
 def trained(folder, block):

@@ -22,7 +22,7 @@ from tests.support.snakemake_plans import (
 )
 from workflow_scripts.data.hub import snapshot
 from workflow_scripts.graph.checks import checked, read_grids
-from workflow_scripts.graph.needs import need_findings
+from workflow_scripts.graph.needs import need_errors
 from workflow_scripts.graph.study import Study
 
 
@@ -1098,7 +1098,7 @@ def test_all_mistakes_are_found_at_once():
 def needs(*jobs, data_root=None, **changes):
     settings = settings_with("config/config.yaml", **changes)
     workplace = Study(settings, {}, ROOT).workplace.model_copy(update={"data_root": data_root})
-    return [*map(str, need_findings(settings, jobs, workplace))]
+    return [*map(str, need_errors(settings, jobs, workplace))]
 
 
 POOL, TRIP_MADE = ("llms.deepseek_v3", "pool wiki1m_300"), ("translators.apertium", "corpus wiki_spa")

@@ -11,7 +11,7 @@ affects neither cosine similarity nor k-means; with means, all combinations have
 
 from collections.abc import Iterable, Iterator
 
-from workflow_scripts.errors import ConfigError, Finding
+from workflow_scripts.errors import ConfigError, ErrorDetails
 from workflow_scripts.settings.extraction import EncoderRepresentation, JobSettings, MaskAverage
 
 STATIC = -1
@@ -47,8 +47,8 @@ def every_layer(names: Iterable[str], depth: int) -> list[str]:
     return list(dict.fromkeys(name for part in spelled for name in part))
 
 
-def layer_findings(settings: JobSettings, depth: int | None) -> Iterator[Finding]:
-    """Yield a finding for each layer or mask in blocks that the representation lacks.
+def layer_errors(settings: JobSettings, depth: int | None) -> Iterator[ErrorDetails]:
+    """Yield an error for each layer or mask in blocks that the representation lacks.
 
     The graph checks before any job, and the job again with the encoder.
 
@@ -61,14 +61,14 @@ def layer_findings(settings: JobSettings, depth: int | None) -> Iterator[Finding
         if not isinstance(settings.representation, EncoderRepresentation):
             if block.layers != ["static"] or any(block.mixing_weights):
                 remedy = "Set layers to [static] and mixing_weights to [0]."
-                yield Finding("layers", "the representation has no layers", remedy)
+                yield ErrorDetails("layers", "the representation has no layers", remedy)
         elif depth is not None:
             for name in every_layer(block.layers, depth):
                 try:
                     parse_layers(name, depth)
                 except ConfigError as error:
-                    yield Finding("layers", str(error))
+                    yield ErrorDetails("layers", str(error))
         for name in block.weightings:
             if isinstance(settings.weightings[name], MaskAverage) and not has_masks:
                 found = "the representation's template has no mask"
-                yield Finding("weightings", found, f"Remove {name} from this block.")
+                yield ErrorDetails("weightings", found, f"Remove {name} from this block.")

@@ -29,7 +29,7 @@ from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.base import Evaluator, Score, Task, gap, scored_tasks
 from workflow_scripts.evaluation.geometry import isoscore
 from workflow_scripts.extraction import postprocess
-from workflow_scripts.extraction.layers import every_layer, layer_findings
+from workflow_scripts.extraction.layers import every_layer, layer_errors
 from workflow_scripts.extraction.postprocess import Fit, FittedSample
 from workflow_scripts.extraction.representations import (
     EncoderVectors,
@@ -176,7 +176,7 @@ def plan(settings: JobSettings, depth: int) -> dict[Key, list[str]]:
         ConfigError: if a block contains layers or masks that the representation lacks.
     """
     draws = settings.representation.draws if isinstance(settings.representation, RandomRepresentation) else 1
-    if problems := [*layer_findings(settings, depth)]:
+    if problems := [*layer_errors(settings, depth)]:
         raise ConfigError(str(problems[0].under("extraction.blocks")))
     cells: dict[Key, list[str]] = {}
     for block in settings.blocks:

@@ -1,7 +1,7 @@
 """Checks of a complete study before any job: keys, names, and all runs, columns and files that it needs.
 
 Checks run each time the graph is built, so this module imports nothing that only jobs need. There are three rounds:
-keys, types and ranges; names; conflicts between valid settings. Each round reports all mistakes of its kind, and the
+keys, types and ranges; names; conflicts between valid settings. Each round reports all errors of its kind, and the
 next one runs only if there were none. The classes of columns, methods, suites and readers check what fits them.
 
 Names are checked because Snakemake treats an existing output as a source if its rule's inputs are missing: in a
@@ -13,21 +13,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workflow_scripts.errors import ConfigError, Finding, advice, one_line_errors, refuse, unknown
-from workflow_scripts.graph.claims import claim_findings
+from workflow_scripts.errors import ConfigError, ErrorDetails, advice, one_line_errors, refuse, unknown
+from workflow_scripts.graph.claims import claim_errors
 from workflow_scripts.graph.clone import from_here
 from workflow_scripts.graph.configuration import GRIDS, placed, read_mapping
-from workflow_scripts.graph.extraction import extraction_findings, layer_findings_of
-from workflow_scripts.graph.folders import cache_findings
+from workflow_scripts.graph.extraction import extraction_errors, layer_errors_of
+from workflow_scripts.graph.folders import cache_errors
 from workflow_scripts.graph.gaps import gap_runs
 from workflow_scripts.graph.names import misnamed, missing_files, references, repetitions
-from workflow_scripts.graph.run_checks import block_findings, reading_findings, suite_findings
+from workflow_scripts.graph.run_checks import block_errors, reading_errors, suite_errors
 from workflow_scripts.graph.slices import Config
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.encoders import AdaptedEncoder, EncoderFromRuns
 from workflow_scripts.settings.grids import EXTRACTION, Column, GridBlock
-from workflow_scripts.settings.sources import HubSource, reader_findings
+from workflow_scripts.settings.sources import HubSource, reader_errors
 from workflow_scripts.settings.study import Configuration
 from workflow_scripts.settings.training import ContinueMlm
 from workflow_scripts.settings.wording import read
@@ -39,7 +39,7 @@ def open_study(
     configfiles: Iterable[str | Path] = (),
     given: Mapping[str, Any] | None = None,
 ) -> Study:
-    """Return the study of a configuration, or end the process with a line for each mistake.
+    """Return the study of a configuration, or end the process with a line for each error.
 
     Args:
         config: Configuration, as merged by ``configuration.load_config``.
@@ -48,14 +48,14 @@ def open_study(
         given: Values of the command line.
     """
     with one_line_errors():
-        plain, findings = read_grids(config, root / "config")
+        plain, errors = read_grids(config, root / "config")
         study, more = checked(config, plain, root)
         files = [*map(from_here, configfiles)]
-        lines = [placed(finding, root, files, given or {}) for finding in [*findings, *more]]
-        # A YAML alias repeats one mistake in many blocks, all with the same line.
-        first: dict[Finding, Finding] = {}
-        for finding in lines:
-            first.setdefault(finding._replace(path=""), finding)
+        lines = [placed(error, root, files, given or {}) for error in [*errors, *more]]
+        # A YAML alias repeats one error in many blocks, all with the same line.
+        first: dict[ErrorDetails, ErrorDetails] = {}
+        for error in lines:
+            first.setdefault(error._replace(path=""), error)
         refuse(first.values())
         assert study
         study.runs  # noqa: B018  (raises if two runs share a name)
@@ -63,30 +63,30 @@ def open_study(
     return study
 
 
-def read_grids(config: Mapping[str, Any], folder: Path) -> tuple[dict[str, Any], list[Finding]]:
-    """Return the readable grids of a configuration, and findings about the other files."""
+def read_grids(config: Mapping[str, Any], folder: Path) -> tuple[dict[str, Any], list[ErrorDetails]]:
+    """Return the readable grids of a configuration, and errors about the other files."""
     files = {file.stem: file for file in (folder / "experiments").glob("*.yaml")}
     listed = config.get("experiments")
-    grids, findings = dict[str, Any](), list[Finding]()
+    grids, errors = dict[str, Any](), list[ErrorDetails]()
     if EXTRACTION in files:
         found = "this name is reserved for the extraction study"
-        findings.append(Finding("", found, "Rename the file.", file=grid_file(EXTRACTION)))
+        errors.append(ErrorDetails("", found, "Rename the file.", file=grid_file(EXTRACTION)))
     # Entries of other types are reported by the check of types.
     names = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
     for name in (one for one in names if one != EXTRACTION):
         if name not in files:
             known = advice(name, sorted({EXTRACTION, *files}))
-            findings.append(Finding("experiments", f"no file {name}.yaml in {GRIDS}", known))
+            errors.append(ErrorDetails("experiments", f"no file {name}.yaml in {GRIDS}", known))
             continue
         try:
             grids[name] = read_mapping(files[name])
         except ConfigError as error:
-            findings.append(Finding("", str(error)))
-    return grids, findings
+            errors.append(ErrorDetails("", str(error)))
+    return grids, errors
 
 
-def checked(config: Config, plain: Mapping[str, Any], root: Path) -> tuple[Study | None, list[Finding]]:
-    """Return the study and the findings about it; None for the study if a key, type or range is wrong.
+def checked(config: Config, plain: Mapping[str, Any], root: Path) -> tuple[Study | None, list[ErrorDetails]]:
+    """Return the study and the errors about it; None for the study if a key, type or range is wrong.
 
     Args:
         config: The configuration, unchecked.
@@ -96,13 +96,13 @@ def checked(config: Config, plain: Mapping[str, Any], root: Path) -> tuple[Study
     settings, found = read(Configuration, config)
     grids: dict[str, GridBlock] = {}
     for name, grid in plain.items():
-        block, findings = read(GridBlock, grid)
-        found += (finding.under("", grid_file(name)) for finding in findings)
+        block, errors = read(GridBlock, grid)
+        found += (error.under("", grid_file(name)) for error in errors)
         grids |= {name: block} if block else {}
     if found or not settings:
         return None, found
     study = Study(settings, grids, root)
-    return study, [*name_findings(study)] or [*sense_findings(study)]
+    return study, [*name_errors(study)] or [*sense_errors(study)]
 
 
 def grid_file(name: str) -> str:
@@ -118,15 +118,15 @@ def _by_file(study: Study) -> dict[str, Settings]:
 # Names
 
 
-def name_findings(study: Study) -> Iterator[Finding]:
+def name_errors(study: Study) -> Iterator[ErrorDetails]:
     """Yield unknown references, references to a block of the wrong form, cycles of encoders and duplicate names."""
     for file, block in _by_file(study).items():
-        findings = [*misnamed(study.settings, references(block)), *repetitions(block)]
-        yield from (finding.under("", file) for finding in findings)
+        errors = [*misnamed(study.settings, references(block)), *repetitions(block)]
+        yield from (error.under("", file) for error in errors)
     for name, encoder in study.encoders.items():
         if name in study.reached(encoder.starts):
             found = "it starts from itself, through its runs or its base"
-            yield Finding(
+            yield ErrorDetails(
                 f"encoders.{name}", found, "Change the encoders of its `runs`, or its `adapt.base`."
             )
     yield from study.settings.suites.repeated()
@@ -134,36 +134,38 @@ def name_findings(study: Study) -> Iterator[Finding]:
     for name, grid in study.blocks.items():
         file = grid_file(name)
         if name in (*extraction.tables, *extraction.statistics):
-            yield Finding("", "a table of the extraction study has this name", "Rename the file.", file=file)
+            yield ErrorDetails(
+                "", "a table of the extraction study has this name", "Rename the file.", file=file
+            )
         try:
             grid.expanded  # noqa: B018
         except ConfigError as error:
-            yield Finding("", str(error), file=file)
+            yield ErrorDetails("", str(error), file=file)
 
 
 # Conflicts between settings
 
 
-def sense_findings(study: Study) -> Iterator[Finding]:
+def sense_errors(study: Study) -> Iterator[ErrorDetails]:
     """Yield conflicts between settings with valid keys and names."""
     settings = study.settings
     for name, block in settings.datasets.items():
         for number, source in enumerate(block.sources):
             if not isinstance(source, HubSource):
-                findings = reader_findings(source, block.form)
-                yield from (one.under(f"datasets.{name}.sources.{number}") for one in findings)
-    yield from extraction_findings(settings)
+                errors = reader_errors(source, block.form)
+                yield from (one.under(f"datasets.{name}.sources.{number}") for one in errors)
+    yield from extraction_errors(settings)
     for name, grid in study.blocks.items():
-        yield from (finding.under("", grid_file(name)) for finding in grid_findings(study, grid))
-    yield from claim_findings(study)
-    # Otherwise each run would repeat the mistakes of its reading.
-    yield from [*reading_findings(study)] or _run_findings(study)
-    yield from cache_findings(settings.cache)
+        yield from (error.under("", grid_file(name)) for error in grid_errors(study, grid))
+    yield from claim_errors(study)
+    # Otherwise each run would repeat the errors of its reading.
+    yield from [*reading_errors(study)] or _run_errors(study)
+    yield from cache_errors(settings.cache)
     for file, named in _by_file(study).items():
         yield from (one.under("", file) for one in missing_files(study.root, references(named)))
 
 
-def grid_findings(study: Study, grid: GridBlock) -> Iterator[Finding]:
+def grid_errors(study: Study, grid: GridBlock) -> Iterator[ErrorDetails]:
     """Yield references in a grid to something that it does not define, and columns that no suite writes."""
     own, lists = grid.own_names(study.settings.suites), study.settings.mteb.lists
     for path, name, refers in references(grid):
@@ -173,32 +175,32 @@ def grid_findings(study: Study, grid: GridBlock) -> Iterator[Finding]:
     yield from unknown(baselines, grid.expanded, "baseline")
     for number, column in grid.numbered:
         if isinstance(column, Column) and column.suite in own["grid.suites"]:
-            misfits = column.misfits(study.suites[column.suite].block, lists)
-            yield from (one.under(f"columns.{number}")._replace(about=column.heading) for one in misfits)
+            size_errors = column.size_errors(study.suites[column.suite].block, lists)
+            yield from (one.under(f"columns.{number}")._replace(about=column.heading) for one in size_errors)
 
 
-def _run_findings(study: Study) -> Iterator[Finding]:
-    """Yield mistakes in the runs of grids and encoders, and suites that do not fit their encoders."""
+def _run_errors(study: Study) -> Iterator[ErrorDetails]:
+    """Yield errors in the runs of grids and encoders, and suites that do not fit their encoders."""
     settings = study.settings
     named = settings.auxiliary_encoders()
     if EXTRACTION in settings.experiments:
         encoder = settings.extraction.encoder
         named.add(encoder)
-        yield from layer_findings_of(settings.extraction, study.encoders[encoder].size)
+        yield from layer_errors_of(settings.extraction, study.encoders[encoder].size)
         suites = {kind: [name] for kind, name in settings.extraction.suites if name}
-        for finding in suite_findings(study, suites, [encoder]):
-            yield finding._replace(file="extraction")
+        for error in suite_errors(study, suites, [encoder]):
+            yield error._replace(file="extraction")
     for name, grid in study.blocks.items():
         runs = [row.run for row in grid.expanded.values()]
         encoders = dict.fromkeys(run.encoder for run in runs)
-        in_grid = [*block_findings(study, "runs", grid.runs, grid.seeds)]
-        in_grid += suite_findings(study, grid.suites, encoders)
-        yield from (finding.under("", grid_file(name)) for finding in in_grid)
+        in_grid = [*block_errors(study, "runs", grid.runs, grid.seeds)]
+        in_grid += suite_errors(study, grid.suites, encoders)
+        yield from (error.under("", grid_file(name)) for error in in_grid)
         named |= {*encoders, *(run.teacher for run in runs)}
     reached = study.reached(named)
     for name, block in settings.encoders.items():
         if isinstance(block, EncoderFromRuns):
-            yield from block_findings(study, f"encoders.{name}.runs", block.runs, used=name in reached)
+            yield from block_errors(study, f"encoders.{name}.runs", block.runs, used=name in reached)
         if isinstance(block, AdaptedEncoder) and name in reached:
-            _, findings = read(ContinueMlm, study.encoders[name].adapting())
-            yield from (finding.under(f"encoders.{name}.adapt") for finding in findings)
+            _, errors = read(ContinueMlm, study.encoders[name].adapting())
+            yield from (error.under(f"encoders.{name}.adapt") for error in errors)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from workflow_scripts.errors import ConfigError, Finding, advice, unknown
+from workflow_scripts.errors import ConfigError, ErrorDetails, advice, unknown
 from workflow_scripts.graph.extraction import definable_rows, tables_of
 from workflow_scripts.graph.slices import as_json
 from workflow_scripts.graph.study import Study
@@ -11,23 +11,25 @@ from workflow_scripts.settings.report import CLAIMS_FOLDER, Claim, ClaimComparis
 from workflow_scripts.settings.wording import read
 
 
-def claim_findings(study: Study) -> Iterator[Finding]:
-    """Yield mistakes in a study's tables of claims, and in their references to its own tables."""
+def claim_errors(study: Study) -> Iterator[ErrorDetails]:
+    """Yield errors in a study's tables of claims, and in their references to its own tables."""
     folder, scale = study.root / CLAIMS_FOLDER, study.settings.claims.scale
     known = papers_in(folder)
     for paper in study.settings.claims.papers:
         if paper not in known:
-            yield Finding("claims.papers", f"no file {paper}.csv in {CLAIMS_FOLDER}", advice(paper, known))
+            yield ErrorDetails(
+                "claims.papers", f"no file {paper}.csv in {CLAIMS_FOLDER}", advice(paper, known)
+            )
             continue
         try:
             rows = claims_in(folder, paper, scale)
         except ConfigError as error:
-            yield Finding("", str(error))
+            yield ErrorDetails("", str(error))
             continue
         for place, row in rows.items():
             if not row["compared"]:
                 found = f"{scale}_table and {scale}_note are empty"
-                yield Finding(
+                yield ErrorDetails(
                     "",
                     found,
                     "Fill in the table that tests the claim, or the note with the reason why none does.",
@@ -35,14 +37,14 @@ def claim_findings(study: Study) -> Iterator[Finding]:
                 )
                 continue
             claim, wrong = read(Claim, row)
-            yield from (finding.under("", file=place) for finding in wrong)
+            yield from (error.under("", file=place) for error in wrong)
             if claim and isinstance(claim.compared, ClaimComparison):
-                cells = _cell_findings(study, claim.compared)
+                cells = _cell_errors(study, claim.compared)
                 yield from (one._replace(path=f"{scale}_{one.path}", file=place) for one in cells)
 
 
-def _cell_findings(study: Study, compared: ClaimComparison) -> Iterator[Finding]:
-    """Yield a finding for a table that does not exist, and for cells that this study's table does not have."""
+def _cell_errors(study: Study, compared: ClaimComparison) -> Iterator[ErrorDetails]:
+    """Yield an error for a table that does not exist, and for cells that this study's table does not have."""
     table, extraction = compared.table, study.settings.extraction
     for_extraction = tables_of(extraction)
     runs: Iterable[str]

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from workflow_scripts.errors import ConfigError, Finding, advice, refuse, shown
+from workflow_scripts.errors import ConfigError, ErrorDetails, advice, refuse, shown
 from workflow_scripts.graph.slices import Config, flat
 from workflow_scripts.provenance.key import canonical
 
@@ -144,16 +144,16 @@ def load_config(
     for name, layer in (read_layers([*base_files(root), *configfiles]) | {place: given or {}}).items():
         renamed = layer.get("name", config.get("name")) != config.get("name")
         for above in (_OF_ONE_NAME, layer) if renamed else (layer,):
-            refuse(_in_layer(name, finding) for finding in [*_lay_over(config, above, config)])
+            refuse(_in_layer(name, error) for error in [*_lay_over(config, above, config)])
     return config
 
 
-def _in_layer(name: str, finding: Finding) -> Finding:
-    """Return a finding about a key with the name of its layer and, for a file, the line."""
+def _in_layer(name: str, error: ErrorDetails) -> ErrorDetails:
+    """Return an error about a key with the name of its layer and, for a file, the line."""
     file = Path(name)
     lines = _lines(file.read_text("utf-8")) if file.is_file() else {}
-    line = lines.get(finding.path.replace(_ADD, ""))
-    return finding._replace(file=f"{name}:{line}" if line else name)
+    line = lines.get(error.path.replace(_ADD, ""))
+    return error._replace(file=f"{name}:{line}" if line else name)
 
 
 def read_layers(files: Iterable[str | Path]) -> dict[str, Mapping[str, Any]]:
@@ -162,13 +162,13 @@ def read_layers(files: Iterable[str | Path]) -> dict[str, Mapping[str, Any]]:
     Raises:
         ConfigError: with a line for each file that is unreadable or no mapping.
     """
-    layers, findings = {}, []
+    layers, errors = {}, []
     for file in files:
         try:
             layers[str(file)] = read_mapping(Path(file))
         except ConfigError as error:
-            findings.append(str(error))
-    refuse(findings)
+            errors.append(str(error))
+    refuse(errors)
     return layers
 
 
@@ -185,30 +185,30 @@ def read_mapping(file: Path) -> Mapping[str, Any]:
     return content
 
 
-def placed(finding: Finding, root: Path, files: Iterable[str], given: Mapping[str, Any]) -> Finding:
-    """Return a finding with the last file that contains its setting, and the line there.
+def placed(error: ErrorDetails, root: Path, files: Iterable[str], given: Mapping[str, Any]) -> ErrorDetails:
+    """Return an error with the last file that contains its setting, and the line there.
 
     Args:
-        finding: Finding about a setting of a grid or of one of the files; others are returned unchanged.
+        error: Error about a setting of a grid or of one of the files; others are returned unchanged.
         root: Folder of the Snakefile.
         files: Files that override the repository's, in order.
         given: Values of the command line.
     """
-    if finding.file.startswith(f"{GRIDS}/"):
-        layers = {str(root / finding.file): root / finding.file}
+    if error.file.startswith(f"{GRIDS}/"):
+        layers = {str(root / error.file): root / error.file}
         texts = {}
-    elif finding.file:
-        return finding
+    elif error.file:
+        return error
     else:
         layers = {str(file): file for file in [*base_files(root), *map(Path, files)]}
         texts = {"--config": json.dumps(as_in_a_file(given), default=str)}
     texts = {name: file.read_text("utf-8") for name, file in layers.items() if file.is_file()} | texts
-    above, _, _ = finding.path.rpartition(".")
-    for path in filter(None, (finding.path, above)):  # the last key may be missing
+    above, _, _ = error.path.rpartition(".")
+    for path in filter(None, (error.path, above)):  # the last key may be missing
         for name, text in reversed(texts.items()):
             if line := _lines(text).get(path):
-                return finding._replace(file=name if name == "--config" else f"{name}:{line}")
-    return finding
+                return error._replace(file=name if name == "--config" else f"{name}:{line}")
+    return error
 
 
 @cache
@@ -230,12 +230,14 @@ def _lines(text: str) -> dict[str, int]:
     return found
 
 
-def _lay_over(config: Config, above: Mapping[str, Any], whole: Config, path: str = "") -> Iterator[Finding]:
-    """Merge ``above`` into ``config``; yield a finding for each ``key+`` without a list to extend."""
+def _lay_over(
+    config: Config, above: Mapping[str, Any], whole: Config, path: str = ""
+) -> Iterator[ErrorDetails]:
+    """Merge ``above`` into ``config``; yield an error for each ``key+`` without a list to extend."""
     for key, value in above.items():
         name, place = str(key).removesuffix(_ADD), f"{path}{key}"
         if isinstance(value, Mapping) and str(key).endswith(_ADD):
-            yield Finding(
+            yield ErrorDetails(
                 place, "a mapping, which is always merged key by key", f"Write {place.removesuffix(_ADD)}."
             )
         elif isinstance(value, Mapping):
@@ -246,10 +248,10 @@ def _lay_over(config: Config, above: Mapping[str, Any], whole: Config, path: str
             config[key] = value
         elif not isinstance(value, list):
             item = value if isinstance(value, str) else shown(value)
-            yield Finding(place, f"{shown(value)} is not a list", f"Write [{item}].")
+            yield ErrorDetails(place, f"{shown(value)} is not a list", f"Write [{item}].")
         elif not isinstance(config.get(name), list):
             lists = [setting for setting, known in flat(whole).items() if isinstance(known, list)]
-            yield Finding(
+            yield ErrorDetails(
                 place, "no earlier file contains this list", advice(place.removesuffix(_ADD), lists)
             )
         else:

@@ -121,7 +121,7 @@ def check_targets(workflow: Any, results: str) -> None:
     given = ", ".join(os.path.relpath(file) for file in workflow.overwrite_configfiles)
     hint = f"The study is the one of --configfile {given}" if given else "No --configfile is given"
 
-    def findings() -> Iterator[str]:
+    def errors() -> Iterator[str]:
         for target in sorted(one if Path(one).is_absolute() else os.path.relpath(one) for one in targets):
             if target not in rules and not any(rule.is_producer(target) for rule in rules.values()):
                 files = [str(file).replace("<results>", results) for file in rules["all"].input]
@@ -129,7 +129,7 @@ def check_targets(workflow: Any, results: str) -> None:
                 yield f"{target}: no rule makes it. {advice(target, files if '/' in target else plain)} {hint}."
 
     with one_line_errors():
-        refuse(findings())
+        refuse(errors())
 
 
 # While jobs run

@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import product
 
-from workflow_scripts.errors import Finding, unknown
-from workflow_scripts.extraction.layers import layer_findings
+from workflow_scripts.errors import ErrorDetails, unknown
+from workflow_scripts.extraction.layers import layer_errors
 from workflow_scripts.graph.slices import Wildcards, as_json
 from workflow_scripts.graph.source_plans import source_now
 from workflow_scripts.graph.study import Study
@@ -27,7 +27,7 @@ from workflow_scripts.settings.extraction import (
 )
 from workflow_scripts.settings.readouts import Size
 from workflow_scripts.settings.study import Configuration
-from workflow_scripts.settings.suites import SUITES, Cells, Sts, Suite, SuiteConfig, aggregation_findings
+from workflow_scripts.settings.suites import SUITES, Cells, Sts, Suite, SuiteConfig, aggregation_errors
 
 ISOTROPY: Cells = frozenset({("", "isoscore")})
 """Scores of Wikitext's sentences, which are in no suite."""
@@ -251,18 +251,18 @@ def _representation(extraction: ExtractionStudy, name: str) -> str:
 # Checks
 
 
-def extraction_findings(settings: Configuration) -> Iterator[Finding]:
-    """Yield a finding for each unknown name in measures and figures, shown or not."""
+def extraction_errors(settings: Configuration) -> Iterator[ErrorDetails]:
+    """Yield an error for each unknown name in measures and figures, shown or not."""
     extraction = settings.extraction
     for name, measure in extraction.measures.items():
-        yield from _measure_findings(settings, measure, f"extraction.measures.{name}")
+        yield from _measure_errors(settings, measure, f"extraction.measures.{name}")
     tables = [*extraction.tables, *extraction.statistics]
     for name, figure in extraction.figures.items():
         yield from unknown(figure.below, tables, f"extraction.figures.{name}.below")
 
 
-def layer_findings_of(extraction: ExtractionStudy, size: Size | None) -> Iterator[Finding]:
-    """Yield a finding for each layer or mask in the study's blocks that its representation lacks.
+def layer_errors_of(extraction: ExtractionStudy, size: Size | None) -> Iterator[ErrorDetails]:
+    """Yield an error for each layer or mask in the study's blocks that its representation lacks.
 
     Args:
         extraction: The section, without unknown names.
@@ -271,12 +271,12 @@ def layer_findings_of(extraction: ExtractionStudy, size: Size | None) -> Iterato
     depth = size.layers if size else None
     for number, block in enumerate(extraction.blocks):
         for name in block.representations:
-            for finding in layer_findings(settings_of(extraction, name, [_axes(block)]), depth):
-                yield finding.under(f"extraction.blocks.{number}")._replace(about=name)
+            for error in layer_errors(settings_of(extraction, name, [_axes(block)]), depth):
+                yield error.under(f"extraction.blocks.{number}")._replace(about=name)
 
 
-def _measure_findings(settings: Configuration, measure: Measure, place: str) -> Iterator[Finding]:
-    """Yield mistakes in one measure; all tasks of its kind are valid, even those that the study leaves out."""
+def _measure_errors(settings: Configuration, measure: Measure, place: str) -> Iterator[ErrorDetails]:
+    """Yield errors in one measure; all tasks of its kind are valid, even those that the study leaves out."""
     kind, cells = measure.kind, ISOTROPY
     if kind != "isotropy":
         form = SUITES[evaluator_of(kind)].form
@@ -290,7 +290,7 @@ def _measure_findings(settings: Configuration, measure: Measure, place: str) -> 
     yield from unknown(measure.metrics, {name for _, name in cells}, f"{place}.metrics")
     patterns = {pattern for pattern, metric in cells if metric in measure.metrics}
     metrics = ", ".join(measure.metrics)
-    yield from aggregation_findings(measure.aggregation, patterns, f"{place}.aggregation", kind, metrics)
+    yield from aggregation_errors(measure.aggregation, patterns, f"{place}.aggregation", kind, metrics)
 
 
 # Rules

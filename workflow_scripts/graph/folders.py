@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from workflow_scripts.errors import Finding
+from workflow_scripts.errors import ErrorDetails
 from workflow_scripts.provenance.key import is_key
 
 MADE_BY_RULES = ("results", "logs", "benchmarks")
@@ -13,8 +13,8 @@ _DIGITS = 2
 """Digits of a key that name a folder of the cache."""
 
 
-def cache_findings(named: str) -> Iterator[Finding]:
-    """Yield a finding if a folder cannot be the cache, whose oldest entries are deleted.
+def cache_errors(named: str) -> Iterator[ErrorDetails]:
+    """Yield an error if a folder cannot be the cache, whose oldest entries are deleted.
 
     Args:
         named: The setting ``cache``.
@@ -22,7 +22,7 @@ def cache_findings(named: str) -> Iterator[Finding]:
     try:
         folder = Path(named).expanduser()
     except RuntimeError:
-        yield Finding(
+        yield ErrorDetails(
             "cache", f"no home folder of {Path(named).parts[0]} is known", "Write the complete path."
         )
         return
@@ -30,16 +30,16 @@ def cache_findings(named: str) -> Iterator[Finding]:
     for name in MADE_BY_RULES:
         made = Path(name).resolve()
         if here == made or (made in here.parents and not here.relative_to(made).parts[0].startswith(".")):
-            yield Finding(
+            yield ErrorDetails(
                 "cache",
                 f"{named} is a folder of studies",
                 "Set it to a folder of its own, such as results/.cache.",
             )
             return
     if here.exists() and not here.is_dir():
-        yield Finding("cache", f"{named} is not a folder", "Set it to a folder, such as results/.cache.")
+        yield ErrorDetails("cache", f"{named} is not a folder", "Set it to a folder, such as results/.cache.")
     elif other := next(_others(here), None):
-        yield Finding(
+        yield ErrorDetails(
             "cache",
             f"{named} contains {other.relative_to(here)}, which is no entry of a cache",
             "Set it to a folder of its own, such as results/.cache.",

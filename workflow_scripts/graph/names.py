@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, get_args
 
-from workflow_scripts.errors import Finding, advice, unknown
+from workflow_scripts.errors import ErrorDetails, advice, unknown
 from workflow_scripts.graph.slices import get_path
 from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.names import Refers
@@ -54,8 +54,8 @@ def references(value: Any, path: str = "", marks: Sequence[Refers] = ()) -> Iter
                 yield from references(part, place, marks)
 
 
-def repetitions(value: Any, path: str = "") -> Iterator[Finding]:
-    """Yield a finding for each list in some settings that contains a name or a whole number twice."""
+def repetitions(value: Any, path: str = "") -> Iterator[ErrorDetails]:
+    """Yield an error for each list in some settings that contains a name or a whole number twice."""
     match value:
         case Settings():
             for key, part in value.parts().items():
@@ -66,13 +66,13 @@ def repetitions(value: Any, path: str = "") -> Iterator[Finding]:
         case list() | tuple():
             named = [part for part in value if isinstance(part, str | int)]
             for part in dict.fromkeys(one for one in named if named.count(one) > 1):
-                yield Finding(path, f"{part} is listed twice", "Remove one.")
+                yield ErrorDetails(path, f"{part} is listed twice", "Remove one.")
             for number, part in enumerate(value):
                 yield from repetitions(part, f"{path}.{number}")
 
 
-def misnamed(settings: Configuration, named: Iterable[Reference]) -> Iterator[Finding]:
-    """Yield a finding for each reference to no block, or to a block of the wrong form.
+def misnamed(settings: Configuration, named: Iterable[Reference]) -> Iterator[ErrorDetails]:
+    """Yield an error for each reference to no block, or to a block of the wrong form.
 
     Args:
         settings: The configuration; references to elements of a grid and to files are ignored.
@@ -88,7 +88,7 @@ def misnamed(settings: Configuration, named: Iterable[Reference]) -> Iterator[Fi
             problem = f"{name} has the form {form}; this key needs {' or '.join(refers.forms)}"
             blocks = get_path(settings, refers.section)
             known = [block for block in blocks if _form(settings, section, block) in refers.forms]
-            yield Finding(path, problem, advice(name, known))
+            yield ErrorDetails(path, problem, advice(name, known))
 
 
 def _form(settings: Configuration, section: str, name: str) -> str | None:
@@ -103,8 +103,8 @@ def _form(settings: Configuration, section: str, name: str) -> str | None:
     return settings.methods[name].form
 
 
-def missing_files(root: Path, named: Iterable[Reference]) -> Iterator[Finding]:
-    """Yield a finding for each reference to a file that is missing from ``resources``.
+def missing_files(root: Path, named: Iterable[Reference]) -> Iterator[ErrorDetails]:
+    """Yield an error for each reference to a file that is missing from ``resources``.
 
     Args:
         root: Folder of the Snakefile.
@@ -118,4 +118,4 @@ def missing_files(root: Path, named: Iterable[Reference]) -> Iterator[Finding]:
         known = {file.stem: file.suffix for file in sorted(files) if file.suffix != ".md"}
         if name not in known:
             (ending,) = {*known.values()}
-            yield Finding(path, f"no file resources/{folder}/{name}{ending}", advice(name, known))
+            yield ErrorDetails(path, f"no file resources/{folder}/{name}{ending}", advice(name, known))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from workflow_scripts.data.hub import Kind
-from workflow_scripts.errors import Finding, one_line_errors, refuse
+from workflow_scripts.errors import ErrorDetails, one_line_errors, refuse
 from workflow_scripts.graph.slices import get_path
 from workflow_scripts.graph.source_plans import Source, may_be_had, sources_here
 from workflow_scripts.graph.study import Study
@@ -37,11 +37,13 @@ def check_needs(study: Study, jobs: Iterable[Any]) -> None:
     asking = (job for job in jobs if job.params.get("outside"))
     needed = [(job.params.outside, made_by(dict(job.wildcards.items()))) for job in asking]
     with one_line_errors():
-        refuse(need_findings(study.settings, needed, study.workplace))
+        refuse(need_errors(study.settings, needed, study.workplace))
 
 
-def need_findings(settings: Configuration, jobs: Iterable[Needed], workplace: Workplace) -> Iterator[Finding]:
-    """Yield a finding for each missing key, engine or dataset, for all jobs that need it.
+def need_errors(
+    settings: Configuration, jobs: Iterable[Needed], workplace: Workplace
+) -> Iterator[ErrorDetails]:
+    """Yield an error for each missing key, engine or dataset, for all jobs that need it.
 
     Args:
         settings: The complete configuration.
@@ -59,7 +61,7 @@ def need_findings(settings: Configuration, jobs: Iterable[Needed], workplace: Wo
             asked.setdefault((section, name), []).append(user)
         if section == "translators" and isinstance(settings.translators[name], ApertiumBlock):
             if not workplace.offline and not shutil.which("apertium"):
-                yield Finding(
+                yield ErrorDetails(
                     place,
                     f"{user} needs apertium, which is not installed",
                     "Install it (Debian: apertium), or choose another translator.",
@@ -68,45 +70,45 @@ def need_findings(settings: Configuration, jobs: Iterable[Needed], workplace: Wo
             block = settings.datasets[name]
             # Without an addition, the corpus would be a different one.
             if not block.optional or name in added:
-                yield from _source_findings(place, block.sources, data_root, "dataset", block.about.url)
+                yield from _source_errors(place, block.sources, data_root, "dataset", block.about.url)
             elif data_root and not data_root.is_dir():
-                yield from _unmounted_findings(place, block.sources, data_root)
+                yield from _unmounted_errors(place, block.sources, data_root)
         elif section == "encoders":
-            yield from _source_findings(place, settings.fetched(name).sources, data_root, "model")
+            yield from _source_errors(place, settings.fetched(name).sources, data_root, "model")
     for (section, name), users in asked.items():
         if not workplace.offline:
-            yield from _key_findings(settings, users, section, name)
+            yield from _key_errors(settings, users, section, name)
 
 
-def _key_findings(
+def _key_errors(
     settings: Configuration, users: Sequence[str], section: str, name: str
-) -> Iterator[Finding]:
+) -> Iterator[ErrorDetails]:
     variable = getattr(get_path(settings, section)[name], "key_variable", None)
     if variable and not os.environ.get(variable, "").strip():
         need = f"{users[0]} needs it" if len(users) == 1 else f"{users[0]} and {len(users) - 1} more need it"
-        yield Finding(
+        yield ErrorDetails(
             f"{section}.{name}",
             f"{need}, but environment variable {variable} is not set",
             "Set it, or run with --config offline=true if all answers are stored.",
         )
 
 
-def _unmounted_findings(place: str, sources: Sequence[Source], data_root: Path) -> Iterator[Finding]:
-    """Yield a finding if an optional dataset would become a gap because the folder of local data is missing."""
+def _unmounted_errors(place: str, sources: Sequence[Source], data_root: Path) -> Iterator[ErrorDetails]:
+    """Yield an error if an optional dataset would become a gap because the folder of local data is missing."""
     here = [*sources_here(sources, data_root)]  # without those on the Hub
     below = any(one.folder == data_root for one in here)
     if below and len(here) == len(sources) and all(one.lacks for one in here):
-        yield Finding(
+        yield ErrorDetails(
             place,
             f"{data_root}, the folder of local data, does not exist, so it is unknown whether the files do",
             "Mount its disk, or set data_root or SEMBLANCE_DATA to a folder that exists.",
         )
 
 
-def _source_findings(
+def _source_errors(
     place: str, sources: Sequence[Source], data_root: Path | None, kind: Kind, url: str = ""
-) -> Iterator[Finding]:
-    """Yield a finding if no source exists, with the page of the data if it is known."""
+) -> Iterator[ErrorDetails]:
+    """Yield an error if no source exists, with the page of the data if it is known."""
     tried = [one.lacks for one in sources_here(sources, data_root)]
     on_hub = [source for source in sources if isinstance(source, Pinned)]
     if "" in tried or (on_hub and may_be_had(on_hub, kind)):  # its job asks the Hub
@@ -119,4 +121,4 @@ def _source_findings(
     page = f" ({url})" if url.startswith("https:") else ""
     others = "set data_root or SEMBLANCE_DATA, add another source, or set optional: true for a gap."
     advice = f"{put} it there{page}, {others}"
-    yield Finding(place, f"no source found: {'; '.join(tried)}", advice)
+    yield ErrorDetails(place, f"no source found: {'; '.join(tried)}", advice)

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from workflow_scripts.errors import Finding, advice, shown
+from workflow_scripts.errors import ErrorDetails, advice, shown
 from workflow_scripts.graph.names import misnamed, references
 from workflow_scripts.graph.slices import as_json
 from workflow_scripts.graph.study import Study
@@ -17,19 +17,19 @@ _SHOWN = 2
 """Maximum number of runs named in a line; further runs are counted."""
 
 
-def reading_findings(study: Study) -> Iterator[Finding]:
+def reading_errors(study: Study) -> Iterator[ErrorDetails]:
     """Yield wrong keys, types and ranges of readings, used or not."""
     for method, block in study.settings.methods.items():
         for reading in block.readings:
             run = Run(method, "", None, reading, Override(), ())
-            _, findings = read_run(study.settings, run, partial=True)
-            yield from (finding.under(f"methods.{method}.readings.{reading}") for finding in findings)
+            _, errors = read_run(study.settings, run, partial=True)
+            yield from (error.under(f"methods.{method}.readings.{reading}") for error in errors)
 
 
-def block_findings(
+def block_errors(
     study: Study, path: str, blocks: Sequence[RunBlock], seeds: Sequence[int] = (0,), *, used: bool = True
-) -> Iterator[Finding]:
-    """Yield mistakes in runs; a mistake in several runs is one finding, at the block of the first.
+) -> Iterator[ErrorDetails]:
+    """Yield errors in runs; one that several runs share is yielded once, at the block of the first.
 
     Args:
         study: The study.
@@ -38,7 +38,7 @@ def block_findings(
         seeds: Seeds of their runs.
         used: Whether the study has the runs; if not, only keys, types and ranges are checked.
     """
-    found: dict[Finding, list[tuple[int, str]]] = defaultdict(list)
+    found: dict[ErrorDetails, list[tuple[int, str]]] = defaultdict(list)
     for number, block in enumerate(blocks):
         for encoder in listed(block.encoder):
             is_made = isinstance(study.settings.encoders[encoder], EncoderFromRuns) and not block.corpus
@@ -50,41 +50,41 @@ def block_findings(
                 if is_made:
                     problem = f"missing, but {encoder} consists of runs, and this run of it is frozen"
                     remedy = "Set it to true."
-                yield Finding(f"{path}.{number}.per_seed", problem, remedy)
+                yield ErrorDetails(f"{path}.{number}.per_seed", problem, remedy)
         for name, run, _ in expand(block, seeds):
             if used:
-                findings = run_findings(study, name, run)
+                errors = run_errors(study, name, run)
             else:
-                _, findings = read_run(study.settings, run, partial=True)
-            for finding in findings:
-                found[finding].append((number, name))
-    for finding, runs in found.items():
+                _, errors = read_run(study.settings, run, partial=True)
+            for error in errors:
+                found[error].append((number, name))
+    for error, runs in found.items():
         names = [name for _, name in runs]
         more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-        yield Finding(
+        yield ErrorDetails(
             f"{path}.{runs[0][0]}",
-            f"{finding.path}: {finding.problem}",
-            finding.remedy,
+            f"{error.path}: {error.problem}",
+            error.remedy,
             about=f"{', '.join(names[:_SHOWN])}{more}",
         )
 
 
-def run_findings(study: Study, name: str, run: Run) -> Sequence[Finding]:
-    """Return the findings about a run."""
+def run_errors(study: Study, name: str, run: Run) -> Sequence[ErrorDetails]:
+    """Return the errors about a run."""
     readings = study.settings.methods[run.method].readings
     if run.reading != "default" and run.reading not in readings:
         found = f"{run.reading} is not a reading of methods.{run.method}"
-        return [Finding("reading", found, advice(run.reading, readings))]
-    settings, findings = study.read_run(name, run)
-    if findings := findings or [*misnamed(study.settings, references(settings))]:
-        return findings
+        return [ErrorDetails("reading", found, advice(run.reading, readings))]
+    settings, errors = study.read_run(name, run)
+    if errors := errors or [*misnamed(study.settings, references(settings))]:
+        return errors
     assert settings
     method = settings.method
-    trained = _training_findings(study, run, settings) if run.corpus else ()
+    trained = _training_errors(study, run, settings) if run.corpus else ()
     return [
         *trained,
-        *method.origin_findings(_origin(study, run)),
-        *method.misfits(_start(study, run, settings)),
+        *method.origin_errors(_origin(study, run)),
+        *method.size_errors(_start(study, run, settings)),
     ]
 
 
@@ -119,8 +119,8 @@ def _origin(study: Study, run: Run) -> RunOrigin:
     )
 
 
-def _training_findings(study: Study, run: Run, settings: RunSettings) -> Iterator[Finding]:
-    """Yield mistakes in a training, such as a missing development set."""
+def _training_errors(study: Study, run: Run, settings: RunSettings) -> Iterator[ErrorDetails]:
+    """Yield errors in a training, such as a missing development set."""
     start = StartingPoint(run.encoder, study.encoders[run.encoder].sizes)
     yield from too_long(settings.training, start, "training")
     yield from too_long(settings.development, start, "development")
@@ -132,19 +132,19 @@ def _training_findings(study: Study, run: Run, settings: RunSettings) -> Iterato
     if not study.settings.development.dataset and not study.settings.held_out(corpus):
         found = "null, but no sentence of the corpus is held out"
         remedy = f"Set it to a dataset of pairs, or corpora.{corpus}.dev_sentences to 1000, for example."
-        yield Finding("development.dataset", found, remedy)
+        yield ErrorDetails("development.dataset", found, remedy)
     if settings.training.chunk:
-        yield from settings.method.unchunkable()
+        yield from settings.method.chunk_errors()
 
 
-def suite_findings(
+def suite_errors(
     study: Study, suites: Mapping[str, Iterable[str]], encoders: Iterable[str]
-) -> Iterator[Finding]:
+) -> Iterator[ErrorDetails]:
     """Yield suites whose max_tokens exceeds an encoder's limit, or that map layers it does not have."""
     encoders = [*encoders]
     for kind, names in suites.items():
         for name in names:
             for encoder in encoders:
                 start = StartingPoint(encoder, study.encoders[encoder].sizes)
-                misfits = study.suites[name].block.misfits(start)
-                yield from (finding.under(f"suites.{kind}.{name}") for finding in misfits)
+                size_errors = study.suites[name].block.size_errors(start)
+                yield from (error.under(f"suites.{kind}.{name}") for error in size_errors)

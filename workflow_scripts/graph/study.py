@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from workflow_scripts.errors import Finding
+from workflow_scripts.errors import ErrorDetails
 from workflow_scripts.graph.encoders import Encoder
 from workflow_scripts.graph.runs import Grid, PlannedRun, PlannedSuite, all_runs
 from workflow_scripts.settings import grids as asked
@@ -27,7 +27,7 @@ class Study:
     """Folder of the Snakefile."""
     gaps: Mapping[str, str] = field(default_factory=dict)
     """Runs that are gaps, each with the reason (``graph.gaps``)."""
-    _read_runs: dict[str, tuple[asked.Run, RunSettings | None, list[Finding]]] = field(
+    _read_runs: dict[str, tuple[asked.Run, RunSettings | None, list[ErrorDetails]]] = field(
         default_factory=dict, repr=False, compare=False
     )
 
@@ -81,8 +81,8 @@ class Study:
         kinds = self.settings.suites.by_kind.values()
         return {name: PlannedSuite(self, name, block) for named in kinds for name, block in named.items()}
 
-    def read_run(self, name: str, run: asked.Run) -> tuple[RunSettings | None, list[Finding]]:
-        """Return the settings of a run, or None and the findings about them; each run is read once."""
+    def read_run(self, name: str, run: asked.Run) -> tuple[RunSettings | None, list[ErrorDetails]]:
+        """Return the settings of a run, or None and the errors about them; each run is read once."""
         known = self._read_runs.get(name)
         if known is None or known[0] != run:
             known = (run, *read_run(self.settings, run))
@@ -94,8 +94,8 @@ class Study:
         """Return all runs of all grids and their member runs, gaps included, each with all its seeds."""
         found = {}
         for name, run in all_runs(self.blocks, self.settings.encoders).items():
-            settings, mistakes = self.read_run(name, run)
-            assert settings, mistakes
+            settings, errors = self.read_run(name, run)
+            assert settings, errors
             starts = run.encoder, run.corpus, run.teacher
             found[name] = PlannedRun(
                 self, name, run, *starts, settings.method, settings.training, settings.development

@@ -76,7 +76,7 @@ def train_encoder(job: Job) -> None:
         return
     objective.finish()
     labelled = record.model_copy(
-        update={"labels": merged_labels(record.labels, objective.findings(outcome.paths))}
+        update={"labels": merged_labels(record.labels, objective.labels(outcome.paths))}
     )
     with writing_model_folder(place, labelled) as model:
         encoder.cpu().save(model)

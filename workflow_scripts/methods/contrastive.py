@@ -33,7 +33,7 @@ def build(
     Raises:
         ConfigError: if the encoder does not fit the settings, for example because it has no dropout.
     """
-    check_fit(config.misfits, backbone)
+    check_fit(config.size_errors, backbone)
     if config.dropout is None and not any(dropout_rates(backbone)):
         raise ConfigError(
             "method.dropout: null, but the encoder has no dropout of its own. Set it to a number, such "

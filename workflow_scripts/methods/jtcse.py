@@ -79,7 +79,7 @@ def build(config: Config, tokenizer: PreTrainedTokenizerBase, *backbones: PreTra
     Raises:
         ConfigError: if the encoders cannot be joined, or do not fit the settings.
     """
-    check_fit(config.misfits, *backbones)
+    check_fit(config.size_errors, *backbones)
     labels = _give_poolers(backbones) if config.reads_pooler else []
     encoders = [
         SentenceEncoder(backbone, tokenizer, config.readout, head=False, head_at_test=False)

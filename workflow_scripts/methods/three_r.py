@@ -73,7 +73,7 @@ def build(config: Config, tokenizer: PreTrainedTokenizerBase, backbone: PreTrain
     return encoder
 
 
-def path_findings(
+def path_labels(
     threshold_S: NDArray[np.float64], reduced_S: NDArray[np.float64], width: int
 ) -> Sequence[str]:
     """Return the labels of a run, from the path of c over S steps.
@@ -187,11 +187,11 @@ class Objective(objective.Objective):
         """Return the encoder that the base method scores."""
         return self.under.scored
 
-    def findings(self, metrics: objective.Metrics) -> Sequence[str]:
-        """Return labels if S was empty or full for long, or if c had not settled (``path_findings``)."""
+    def labels(self, metrics: objective.Metrics) -> Sequence[str]:
+        """Return labels if S was empty or full for long, or if c had not settled (``path_labels``)."""
         if self._config.identify == "all":
             return []
-        return path_findings(metrics["threshold"], metrics["reduced_dimensions"], self._encoder.width)
+        return path_labels(metrics["threshold"], metrics["reduced_dimensions"], self._encoder.width)
 
     def finish(self) -> None:
         """Finish the base method."""

@@ -21,7 +21,7 @@ from workflow_scripts.data.published import (
     read_json,
     unreadable,
 )
-from workflow_scripts.errors import ConfigError, DataError, Finding
+from workflow_scripts.errors import ConfigError, DataError, ErrorDetails
 from workflow_scripts.models import TOKENISER_FILES
 from workflow_scripts.models.dropout import DropoutMasks, patched_dropout
 from workflow_scripts.models.packed import FAMILIES, entry_of, packed, packs
@@ -36,11 +36,13 @@ _COUNTERS = re.compile(r"(.*\.)?(position_ids|token_type_ids|inv_freq)")
 transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
 
 
-def check_fit(misfits: Callable[[StartingPoint], Iterable[Finding]], *backbones: PreTrainedModel) -> None:
+def check_fit(
+    size_errors: Callable[[StartingPoint], Iterable[ErrorDetails]], *backbones: PreTrainedModel
+) -> None:
     """Raise ConfigError unless encoders fit settings.
 
     Args:
-        misfits: Function that returns messages about settings that do not fit an encoder's sizes.
+        size_errors: Function that returns messages about settings that do not fit an encoder's sizes.
         backbones: The encoders.
 
     Raises:
@@ -54,7 +56,7 @@ def check_fit(misfits: Callable[[StartingPoint], Iterable[Finding]], *backbones:
         )
         for backbone in backbones
     ]
-    if message := next(iter(misfits(StartingPoint(sizes=sizes))), None):
+    if message := next(iter(size_errors(StartingPoint(sizes=sizes))), None):
         raise ConfigError(str(message))
 
 

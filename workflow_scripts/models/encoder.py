@@ -79,7 +79,7 @@ class SentenceEncoder(TextEncoder):
         tanh: bool = True,
     ) -> None:
         super().__init__()
-        check_fit(readout.misfits, backbone)
+        check_fit(readout.size_errors, backbone)
         self.backbone = backbone
         self.tokenizer = tokenizer
         self.readout_settings = readout

@@ -17,7 +17,7 @@ from pydantic import (
     model_validator,
 )
 
-from workflow_scripts.errors import ConfigError, ConflictError, Finding
+from workflow_scripts.errors import ConfigError, ConflictError, ErrorDetails
 
 OPERATIONAL: dict[str, JsonValue] = {"operational": True}
 """Mark of a field that changes no result: ``Field(json_schema_extra=OPERATIONAL)``.
@@ -34,14 +34,14 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    def conflicts(self) -> Iterator[Finding]:
-        """Yield a finding for each pair of values that exclude each other: key, value and remedy."""
+    def value_errors(self) -> Iterator[ErrorDetails]:
+        """Yield an error for each pair of values that exclude each other: key, value and remedy."""
         return iter(())
 
     @model_validator(mode="after")
     def _agrees(self) -> Self:
-        if findings := [*self.conflicts()]:
-            raise ConflictError(findings)
+        if errors := [*self.value_errors()]:
+            raise ConflictError(errors)
         return self
 
     def result_fields(self) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class Settings(BaseModel):
         """Return ``section`` as this class, with JSON's strict types: a text is no number, and a number no text.
 
         Raises:
-            ValidationError: with all mistakes.
+            ValidationError: with all errors.
         """
         return cls.model_validate_json(json.dumps(section, default=str), strict=True)
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from workflow_scripts.errors import Finding
+from workflow_scripts.errors import ErrorDetails
 from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.names import (
     AnyDataset,
@@ -89,10 +89,10 @@ class EncoderRepresentation(Settings):
         default=[], description="Kinds of biased tokens to remove before encoding."
     )
 
-    def conflicts(self) -> Iterator[Finding]:
-        """Yield a finding if tokens are to be removed although there is a template."""
+    def value_errors(self) -> Iterator[ErrorDetails]:
+        """Yield an error if tokens are to be removed although there is a template."""
         if self.remove and self.template:
-            yield Finding(
+            yield ErrorDetails(
                 "remove", "tokens are removed from sentences without a template", "Set template to null."
             )
 

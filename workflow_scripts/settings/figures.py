@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from workflow_scripts.errors import Finding
+from workflow_scripts.errors import ErrorDetails
 from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.names import AnyDataset, Heading, MaxTokens, Place, Refers
 
@@ -99,10 +99,10 @@ class CosineDensity(Settings):
     )
     bandwidth: float = Field(gt=0, le=0.5, description="Standard deviation of the kernel, in cosine.")
 
-    def conflicts(self) -> Iterator[Finding]:
-        """Yield a finding unless the edges increase."""
+    def value_errors(self) -> Iterator[ErrorDetails]:
+        """Yield an error unless the edges increase."""
         if any(low >= high for low, high in pairwise(self.edges)):
-            yield Finding(
+            yield ErrorDetails(
                 "edges",
                 f"{', '.join(f'{edge:g}' for edge in self.edges)} do not increase",
                 "Sort them, without repeats.",

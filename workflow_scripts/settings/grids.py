@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, Field, JsonValue, Tag
 
-from workflow_scripts.errors import ConfigError, Finding, advice, shown
+from workflow_scripts.errors import ConfigError, ErrorDetails, advice, shown
 from workflow_scripts.settings.base import Settings, told_by
 from workflow_scripts.settings.figures import GridFigures
 from workflow_scripts.settings.names import (
@@ -25,7 +25,7 @@ from workflow_scripts.settings.names import (
     Setting,
 )
 from workflow_scripts.settings.overrides import Override, laid_over
-from workflow_scripts.settings.suites import EvaluatedSuites, Suite, Suites, aggregation_findings
+from workflow_scripts.settings.suites import EvaluatedSuites, Suite, Suites, aggregation_errors
 
 PAPERS = {
     "s2sent": "S2Sent",
@@ -173,8 +173,8 @@ class Column(_Score):
     heading: Printed
     task: str
 
-    def misfits(self, suite: Suite, lists: Mapping[str, Mapping[str, str]]) -> Iterator[Finding]:
-        """Yield a finding if no file of scores, or of times for a measured column, contains the column.
+    def size_errors(self, suite: Suite, lists: Mapping[str, Mapping[str, str]]) -> Iterator[ErrorDetails]:
+        """Yield an error if no file of scores, or of times for a measured column, contains the column.
 
         Args:
             suite: The block of its suite.
@@ -185,20 +185,20 @@ class Column(_Score):
         if self.metric in {name for _, name in others.get(self.task, ())}:
             what = "no time" if self.measured else "a time"
             found = f"{self.metric} of suite {self.suite} is {what}"
-            yield Finding("measured", found, f"Write measured: {shown(not self.measured)}.")
+            yield ErrorDetails("measured", found, f"Write measured: {shown(not self.measured)}.")
             return
         if self.task not in tasks:
             found = f"{self.task}, which is not a task of suite {self.suite}"
-            yield Finding("task", found, advice(self.task, sorted(tasks)))
+            yield ErrorDetails("task", found, advice(self.task, sorted(tasks)))
             return
         metrics = sorted({name for _, name in tasks[self.task]})
         if not any(fnmatchcase(self.metric, name) for name in metrics):
             found = f"{self.metric}, but suite {self.suite} writes no such metric of {self.task}"
-            yield Finding("metric", found, advice(self.metric, metrics))
+            yield ErrorDetails("metric", found, advice(self.metric, metrics))
             return
         asked = {pattern for pattern, name in tasks[self.task] if fnmatchcase(self.metric, name)}
         who = f"suite {self.suite}"
-        yield from aggregation_findings(self.aggregation, asked, "aggregation", who, self.metric)
+        yield from aggregation_errors(self.aggregation, asked, "aggregation", who, self.metric)
 
 
 class TaskColumns(_Score):
@@ -313,10 +313,10 @@ class RunBlock(Settings):
         axes = {axis: getattr(run, axis) for axis in AXES}
         return axes | {setting.rpartition(".")[2]: point.values[setting] for setting in self.sweep}
 
-    def conflicts(self) -> Iterator[Finding]:
-        """Yield a finding for unknown braces in a name, and for ``show_best`` of untrained runs."""
+    def value_errors(self) -> Iterator[ErrorDetails]:
+        """Yield an error for unknown braces in a name, and for ``show_best`` of untrained runs."""
         if self.show_best and self.corpus is None:
-            yield Finding(
+            yield ErrorDetails(
                 "show_best",
                 "true, but these runs have no corpus and are not trained",
                 "Remove `show_best`, or add a `corpus`.",
@@ -325,7 +325,7 @@ class RunBlock(Settings):
         try:
             (self.name or "").format(**dict.fromkeys(known, ""))
         except (LookupError, ValueError) as error:
-            yield Finding(
+            yield ErrorDetails(
                 "name",
                 f"{self.name}: {error} is not an axis or a swept setting",
                 f"Choose from: {', '.join(known)}.",
@@ -418,12 +418,12 @@ class GridBlock(_Grid, GridFigures):
             for column in (block.written_out() if isinstance(block, TaskColumns) else [block])
         ]
 
-    def conflicts(self) -> Iterator[Finding]:
-        """Yield a finding for each heading that occurs twice."""
+    def value_errors(self) -> Iterator[ErrorDetails]:
+        """Yield an error for each heading that occurs twice."""
         seen: set[str] = set()
         for number, column in self.numbered:
             if column.heading in seen:
-                yield Finding(
+                yield ErrorDetails(
                     f"columns.{number}.heading",
                     "another column has that heading",
                     "Rename one.",

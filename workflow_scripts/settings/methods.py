@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from workflow_scripts.errors import Finding, shown
+from workflow_scripts.errors import ErrorDetails, shown
 from workflow_scripts.settings.base import Settings, parse
 from workflow_scripts.settings.names import FirstN, MaxTokens, Name, Refers, SoftmaxTemperature, Template
 from workflow_scripts.settings.overrides import DevelopmentOverrides, Override, TrainingOverrides
@@ -89,42 +89,42 @@ class MethodConfig(Settings):
         """Return the form of the block, for those who refer to it."""
         return "methods without a base"
 
-    def origin_findings(self, origin: RunOrigin) -> Iterator[Finding]:
-        """Yield a finding unless encoder, corpus and teacher of a run are those that this method needs."""
-        yield from self.encoder_findings(origin)
+    def origin_errors(self, origin: RunOrigin) -> Iterator[ErrorDetails]:
+        """Yield an error unless encoder, corpus and teacher of a run are those that this method needs."""
+        yield from self.encoder_errors(origin)
         if self.read_columns and origin.corpus is None:
-            yield Finding("corpus", f"missing, but {self.module} trains on a corpus", "Add `corpus`.")
+            yield ErrorDetails("corpus", f"missing, but {self.module} trains on a corpus", "Add `corpus`.")
         elif origin.corpus is not None and not self.read_columns:
             found = f"{origin.corpus}, but {self.module} trains nothing"
-            yield Finding("corpus", found, "Remove `corpus`, or choose another method.")
+            yield ErrorDetails("corpus", found, "Remove `corpus`, or choose another method.")
         elif missing := [column for column in self.read_columns if column not in origin.columns]:
             has = ", ".join(origin.columns)
             found = f"{self.module} reads the column {missing[0]}, but {origin.corpus} has only {has}"
-            yield Finding(
+            yield ErrorDetails(
                 "corpus", found, f"Choose a corpus with the column {missing[0]}, or another method."
             )
         if self.has_teacher and not origin.teacher:
             found = f"missing, but {self.module} learns the vectors of a teacher"
-            yield Finding("teacher", found, "Set it to an encoder with one run in `runs`.")
+            yield ErrorDetails("teacher", found, "Set it to an encoder with one run in `runs`.")
         if origin.teacher and not self.has_teacher:
             found = f"{origin.teacher}, but {self.module} has no teacher"
-            yield Finding("teacher", found, "Remove `teacher`, or set method to distil.")
+            yield ErrorDetails("teacher", found, "Remove `teacher`, or set method to distil.")
 
-    def encoder_findings(self, origin: RunOrigin) -> Iterator[Finding]:
-        """Yield a finding unless the encoder suits: most methods need a single one, or one run to train further."""
+    def encoder_errors(self, origin: RunOrigin) -> Iterator[ErrorDetails]:
+        """Yield an error unless the encoder suits: most methods need a single one, or one run to train further."""
         if len(origin.members) > 1 or (origin.members and not self.columns):
             found = f"{self.module} starts from one encoder; {origin.encoder} consists of {origin.in_words}"
-            yield Finding("encoder", found, "Choose an encoder without `runs`.")
+            yield ErrorDetails("encoder", found, "Choose an encoder without `runs`.")
 
-    def misfits(self, start: StartingPoint) -> Iterator[Finding]:
-        """Yield a finding for each setting that does not fit the sizes of the encoder.
+    def size_errors(self, start: StartingPoint) -> Iterator[ErrorDetails]:
+        """Yield an error for each setting that does not fit the sizes of the encoder.
 
         Paths begin with ``method``, or are ``encoder``.
         """
         return iter(())
 
-    def unchunkable(self) -> Iterator[Finding]:
-        """Yield a finding for each reason why ``training.chunk`` would change this method's result."""
+    def chunk_errors(self) -> Iterator[ErrorDetails]:
+        """Yield an error for each reason why ``training.chunk`` would change this method's result."""
         return iter(())
 
 
@@ -138,26 +138,26 @@ class ReadingMethod(MethodConfig):
         """Return the labels of the readout."""
         return self.readout.labels
 
-    def conflicts(self) -> Iterator[Finding]:
+    def value_errors(self) -> Iterator[ErrorDetails]:
         """Require a template to read [MASK], and ``frozen`` without one for ``as_published``."""
         setting = self.readout.mask_setting
         if setting and not self.is_prompted:
-            yield Finding(
+            yield ErrorDetails(
                 f"readout.{setting}",
                 f"{getattr(self.readout, setting)} reads [MASK], but the method puts sentences into no "
                 "template",
                 "Use promptbert, add a template to a frozen run, or choose other tokens.",
             )
         if self.readout.kind == "as_published" and (self.module != "frozen" or self.is_prompted):
-            yield Finding(
+            yield ErrorDetails(
                 "readout.kind",
                 "as_published, which is a whole published encoder with its own prompt",
                 "Use it with frozen and without a template, or set it to pooling.",
             )
 
-    def misfits(self, start: StartingPoint) -> Iterator[Finding]:
-        """Return the findings of the readout."""
-        return (finding.under("method") for finding in self.readout.misfits(start))
+    def size_errors(self, start: StartingPoint) -> Iterator[ErrorDetails]:
+        """Return the errors of the readout."""
+        return (error.under("method") for error in self.readout.size_errors(start))
 
 
 class TrainingMethod(ReadingMethod):
@@ -174,10 +174,10 @@ class TrainingMethod(ReadingMethod):
         """Return the encoder's dropout; None keeps the model's."""
         return {"dropout": self.dropout}
 
-    def unchunkable(self) -> Iterator[Finding]:
-        """Yield a finding if the readout mixes the sentences of a batch."""
+    def chunk_errors(self) -> Iterator[ErrorDetails]:
+        """Yield an error if the readout mixes the sentences of a batch."""
         if not self.readout.is_independent:
-            yield Finding(
+            yield ErrorDetails(
                 "training.chunk",
                 f"the readout {self.readout.kind} sums over a whole batch with these settings",
                 "Set it to null for this method, or change the readout.",
@@ -222,11 +222,11 @@ class Frozen(ReadingMethod):
         """Return the corpus on which the whitening is fitted; None without whitening."""
         return self.whitening.text if self.whitening else None
 
-    def conflicts(self) -> Iterator[Finding]:
-        """Yield a finding if vectors of a head or of a published model are to be whitened."""
-        yield from super().conflicts()
+    def value_errors(self) -> Iterator[ErrorDetails]:
+        """Yield an error if vectors of a head or of a published model are to be whitened."""
+        yield from super().value_errors()
         if self.whitening and (self.readout.kind == "as_published" or self.readout.has_head):
-            yield Finding(
+            yield ErrorDetails(
                 "whitening",
                 "it needs a readout without a head",
                 "Set readout.kind to pooling, with a pooler other than cls.",
@@ -243,11 +243,11 @@ class Repooled(ReadingMethod):
         default=True, description="Whether sentences are put into the run's prompt, if it has one."
     )
 
-    def encoder_findings(self, origin: RunOrigin) -> Iterator[Finding]:
-        """Yield a finding unless the encoder consists of exactly one run."""
+    def encoder_errors(self, origin: RunOrigin) -> Iterator[ErrorDetails]:
+        """Yield an error unless the encoder consists of exactly one run."""
         if len(origin.members) != 1:
             found = f"{self.module} needs exactly one run; {origin.encoder} has {origin.in_words}"
-            yield Finding("encoder", found, "Choose an encoder with one run in `runs`.")
+            yield ErrorDetails("encoder", found, "Choose an encoder with one run in `runs`.")
 
 
 class Ensemble(MethodConfig):
@@ -260,16 +260,16 @@ class Ensemble(MethodConfig):
         description="Weights of the member runs, in their order; null: 1 each."
     )
 
-    def encoder_findings(self, origin: RunOrigin) -> Iterator[Finding]:
-        """Yield a finding if the encoder consists of no runs."""
+    def encoder_errors(self, origin: RunOrigin) -> Iterator[ErrorDetails]:
+        """Yield an error if the encoder consists of no runs."""
         if not origin.members:
             found = f"{self.module} adds up runs, but {origin.encoder} has none"
-            yield Finding("encoder", found, "Choose an encoder with `runs`.")
+            yield ErrorDetails("encoder", found, "Choose an encoder with `runs`.")
 
-    def misfits(self, start: StartingPoint) -> Iterator[Finding]:
-        """Yield a finding unless there is one weight for each run."""
+    def size_errors(self, start: StartingPoint) -> Iterator[ErrorDetails]:
+        """Yield an error unless there is one weight for each run."""
         if self.weights is not None and start.members is not None and len(self.weights) != start.members:
-            yield Finding(
+            yield ErrorDetails(
                 "method.weights",
                 f"{len(self.weights)} weights; {start.encoder} consists of {start.members} runs",
                 f"Write {start.members} weights, or null for 1 each.",
@@ -332,14 +332,14 @@ class PromptBERT(Contrastive):
         description="Vectors by which checkpoints are scored: denoised as in training, or as at test time."
     )
 
-    def conflicts(self) -> Iterator[Finding]:
+    def value_errors(self) -> Iterator[ErrorDetails]:
         """Require the same numbers of masks before and after the sentence in all templates: places identify masks."""
-        yield from super().conflicts()
+        yield from super().value_errors()
         before, after = self.test_template.mask_counts
         for number, template in enumerate(self.templates):
             if template.mask_counts != (before, after):
                 found = "{} masks before the sentence and {} after it".format(*template.mask_counts)
-                yield Finding(
+                yield ErrorDetails(
                     f"templates.{number}",
                     f"{found}; test_template has {before} and {after}",
                     f"Write {before} before and {after} after it.",
@@ -372,19 +372,19 @@ class DiffCSE(Contrastive):
         """Return the labels of the readout and of the generator."""
         return [*self.readout.labels, "the base encoder itself stands in for DiffCSE's generator, DistilBERT"]
 
-    def conflicts(self) -> Iterator[Finding]:
-        """Yield a finding if the BatchNorm projector is to be kept at test time."""
-        yield from super().conflicts()
+    def value_errors(self) -> Iterator[ErrorDetails]:
+        """Yield an error if the BatchNorm projector is to be kept at test time."""
+        yield from super().value_errors()
         if self.projector == "batch_norm" and self.head_at_test:
-            yield Finding(
+            yield ErrorDetails(
                 "projector",
                 "batch_norm, which cannot be part of an embedding",
                 "Set head_at_test to false, or this to head.",
             )
 
-    def unchunkable(self) -> Iterator[Finding]:
-        """Yield a finding: the discriminator reads every token of the batch again."""
-        yield Finding(
+    def chunk_errors(self) -> Iterator[ErrorDetails]:
+        """Yield an error: the discriminator reads every token of the batch again."""
+        yield ErrorDetails(
             "training.chunk",
             "diffcse's discriminator reads the batch again",
             "Set it to null for this method.",
@@ -408,19 +408,19 @@ class Sscl(Contrastive):
         min_length=1, description="Hidden states (0 is the embedding output) whose vectors are negatives."
     )
 
-    def conflicts(self) -> Iterator[Finding]:
+    def value_errors(self) -> Iterator[ErrorDetails]:
         """Require a pooling readout of a single layer."""
-        yield from super().conflicts()
+        yield from super().value_errors()
         if not isinstance(self.readout, Pooling) or len(self.readout.indices) != 1:
-            yield Finding(
+            yield ErrorDetails(
                 "readout",
                 "sscl needs a pooling readout of a single layer",
                 "Set kind to pooling, with one layer in `layers`.",
             )
 
-    def misfits(self, start: StartingPoint) -> Iterator[Finding]:
-        """Yield a finding if the encoder lacks a negative layer, too."""
-        yield from super().misfits(start)
+    def size_errors(self, start: StartingPoint) -> Iterator[ErrorDetails]:
+        """Yield an error if the encoder lacks a negative layer, too."""
+        yield from super().size_errors(start)
         yield from layers_outside(self.negative_layers, "method.negative_layers", start)
 
 
@@ -469,15 +469,15 @@ class Jtcse(TrainingMethod):
         ge=0, description="Number of last layers whose LayerNorms are bypassed (Fig. 8)."
     )
 
-    def encoder_findings(self, origin: RunOrigin) -> Iterator[Finding]:
-        """Yield a finding unless the encoder consists of two different runs."""
+    def encoder_errors(self, origin: RunOrigin) -> Iterator[ErrorDetails]:
+        """Yield an error unless the encoder consists of two different runs."""
         joins = f"{self.module} joins two different runs"
         if len(origin.members) != 2:
             found = f"{joins}; {origin.encoder} consists of {origin.in_words}"
-            yield Finding("encoder", found, "Choose an encoder with two runs in `runs`.")
+            yield ErrorDetails("encoder", found, "Choose an encoder with two runs in `runs`.")
         elif origin.alike:
             found = f"{joins}; {' and '.join(origin.members)} have the same settings"
-            yield Finding("encoder", found, f"Change one in `runs` of {origin.encoder}.")
+            yield ErrorDetails("encoder", found, f"Change one in `runs` of {origin.encoder}.")
 
     @property
     def reads_pooler(self) -> bool:
@@ -489,27 +489,27 @@ class Jtcse(TrainingMethod):
         """Return whether cross-attention reaches the loss."""
         return "icnce" in self.terms or self.cross_mode == "feedback"
 
-    def misfits(self, start: StartingPoint) -> Iterator[Finding]:
-        """Yield a finding unless the two encoders can be joined and have the configured layers."""
-        yield from super().misfits(start)
+    def size_errors(self, start: StartingPoint) -> Iterator[ErrorDetails]:
+        """Yield an error unless the two encoders can be joined and have the configured layers."""
+        yield from super().size_errors(start)
         for kind in dict.fromkeys(size.kind for size in start.sizes):
             if kind not in (None, *BUILT_AS_BERT):
                 known = ", ".join(BUILT_AS_BERT)
-                yield Finding(
+                yield ErrorDetails(
                     "encoder",
                     f"jtcse attends across encoders built as BERT ({known}); {start.encoder} has one of "
                     f"type {kind}",
                     "Choose runs on such encoders.",
                 )
         if start.frozen:
-            yield Finding(
+            yield ErrorDetails(
                 "encoder",
                 f"jtcse joins trained runs; {start.frozen[0]} trains nothing",
                 f"Replace it in `runs` of {start.encoder}.",
             )
         if len(sizes := dict.fromkeys((size.layers, size.width) for size in start.sizes)) > 1:
             found = ", ".join(f"{layers} layers of {width}" for layers, width in sizes)
-            yield Finding(
+            yield ErrorDetails(
                 "encoder",
                 f"the runs of {start.encoder} have encoders of several sizes: {found}",
                 "Choose runs on encoders of one size.",
@@ -517,14 +517,14 @@ class Jtcse(TrainingMethod):
         if start.depths:
             depth = start.depths[0]
             if self.cross_every is not None and depth % self.cross_every:
-                yield Finding(
+                yield ErrorDetails(
                     "method.cross_every",
                     f"{self.cross_every}; the number of layers of {start.encoder}, {depth}, is no "
                     "multiple of it",
                     f"Set it to a divisor of {depth}, or null.",
                 )
             if self.bypassed_layernorms > depth:
-                yield Finding(
+                yield ErrorDetails(
                     "method.bypassed_layernorms",
                     f"{self.bypassed_layernorms}; {start.encoder} has {depth} layers",
                     f"Set it to {depth} or less.",
@@ -546,10 +546,10 @@ class ThresholdConfig(Settings):
         description="Maximum change of c in one schedule, the sum of its learning rates; 0 if frozen.",
     )
 
-    def conflicts(self) -> Iterator[Finding]:
+    def value_errors(self) -> Iterator[ErrorDetails]:
         """Require a positive ``lr_budget`` unless the threshold is frozen, and 0 if it is."""
         if (self.surrogate == "frozen") != (self.lr_budget == 0):
-            yield Finding(
+            yield ErrorDetails(
                 "lr_budget",
                 f"{self.lr_budget:g} with surrogate {self.surrogate}",
                 "Set it to 0." if self.surrogate == "frozen" else "Set it above 0.",
@@ -603,16 +603,16 @@ class Reduction(MethodConfig):
         """Return whether frequent words are embedded."""
         return self.identify.startswith("words") or self.subtract.startswith("word")
 
-    def conflicts(self) -> Iterator[Finding]:
+    def value_errors(self) -> Iterator[ErrorDetails]:
         """Require ``pool`` and ``words`` if they are read, and null if they are not."""
         if (self.pool is not None) != (self.subtract == "exemplars"):
-            yield Finding(
+            yield ErrorDetails(
                 "pool",
                 f"{self.pool or 'null'} with subtract {self.subtract}",
                 "Set it to null." if self.pool else "Set it to a block of `exemplars`.",
             )
         if (self.words is not None) != self.reads_words:
-            yield Finding(
+            yield ErrorDetails(
                 "words",
                 f"{shown(self.words)} with identify {self.identify} and subtract {self.subtract}",
                 "Set it to null." if self.words else "Set it to a number of words, such as 1000.",
@@ -654,44 +654,44 @@ class ThreeR(Reduction):
         """Return the columns that the wrapped method reads."""
         return self.base.read_columns
 
-    def conflicts(self) -> Iterator[Finding]:
+    def value_errors(self) -> Iterator[ErrorDetails]:
         """Require a contrastive method without a template as the wrapped one."""
         if not self.base.reducible:
-            yield Finding(
+            yield ErrorDetails(
                 "base",
                 f"{self.base.module} compares no pairs of vectors that could be reduced",
                 "Set it to a contrastive method, such as simcse.",
             )
         if self.base.is_prompted:
-            yield Finding(
+            yield ErrorDetails(
                 "base",
                 f"exemplars and words have no template, whose [MASK] {self.base.module} reads",
                 "Set it to a method without a template, such as simcse.",
             )
-        yield from super().conflicts()
+        yield from super().value_errors()
 
-    def encoder_findings(self, origin: RunOrigin) -> Iterator[Finding]:
-        """Return the findings of the wrapped method on its encoder."""
-        return self.base.encoder_findings(origin)
+    def encoder_errors(self, origin: RunOrigin) -> Iterator[ErrorDetails]:
+        """Return the errors of the wrapped method on its encoder."""
+        return self.base.encoder_errors(origin)
 
-    def misfits(self, start: StartingPoint) -> Iterator[Finding]:
-        """Yield the findings of the wrapped method, and one if the pool has fewer exemplars than a step needs."""
-        yield from map(_of_base, self.base.misfits(start))
+    def size_errors(self, start: StartingPoint) -> Iterator[ErrorDetails]:
+        """Yield the errors of the wrapped method, and one if the pool has fewer exemplars than a step needs."""
+        yield from map(_of_base, self.base.size_errors(start))
         if start.pool_sentences is not None and self.k > start.pool_sentences:
-            yield Finding(
+            yield ErrorDetails(
                 "method.k",
                 f"{self.k} exemplars a step; pool {self.pool} has {start.pool_sentences}",
                 f"Set it to {start.pool_sentences} or less.",
             )
 
-    def unchunkable(self) -> Iterator[Finding]:
+    def chunk_errors(self) -> Iterator[ErrorDetails]:
         """Return the wrapped method's reasons against chunks."""
-        return map(_of_base, self.base.unchunkable())
+        return map(_of_base, self.base.chunk_errors())
 
 
-def _of_base(finding: Finding) -> Finding:
-    """Return a finding about a method as one about a wrapped method."""
-    return finding._replace(path=finding.path.replace("method.", "method.base.", 1))
+def _of_base(error: ErrorDetails) -> ErrorDetails:
+    """Return an error about a method as one about a wrapped method."""
+    return error._replace(path=error.path.replace("method.", "method.base.", 1))
 
 
 AnyMethod = Annotated[PlainMethod | ThreeR, Field(discriminator="module")]

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from workflow_scripts.errors import ConfigError, Finding
+from workflow_scripts.errors import ConfigError, ErrorDetails
 from workflow_scripts.settings.base import Settings
 
 Name = Annotated[str, Field(pattern="^[a-z0-9_]+$")]
@@ -95,10 +95,10 @@ class Template(Settings):
         description="Whether a full stop is added to sentences without closing punctuation (PromptBERT)."
     )
 
-    def conflicts(self) -> Iterator[Finding]:
+    def value_errors(self) -> Iterator[ErrorDetails]:
         """Require exactly one place of the sentence."""
         if (times := self.text.count(SENTENCE)) != 1:
-            yield Finding(
+            yield ErrorDetails(
                 "text", f"the place of the sentence, {SENTENCE}, occurs {times} times", "Write it once."
             )
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, JsonValue
 
-from workflow_scripts.errors import ConflictError, Finding
+from workflow_scripts.errors import ConflictError, ErrorDetails
 from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.training import Development, Training
 from workflow_scripts.settings.wording import read
@@ -23,8 +23,8 @@ def _keys_of(kind: type[Settings]) -> AfterValidator:
     """Return a validator of some keys of a section, without the others."""
 
     def check(keys: Keys) -> Keys:
-        if findings := read(kind, keys, partial=True)[1]:
-            raise ConflictError(findings)
+        if errors := read(kind, keys, partial=True)[1]:
+            raise ConflictError(errors)
         return keys
 
     return AfterValidator(check)
@@ -41,10 +41,10 @@ class Override(Settings):
     training: TrainingOverrides = Field(default={}, description="Overrides of the training.")
     development: DevelopmentOverrides = Field(default={}, description="Overrides of checkpoint selection.")
 
-    def conflicts(self) -> Iterator[Finding]:
+    def value_errors(self) -> Iterator[ErrorDetails]:
         """Refuse keys that belong to a method's block but not to its own settings."""
         for key in sorted(self.method.keys() & {"training", "development", "readings"}):
-            yield Finding(
+            yield ErrorDetails(
                 f"method.{key}", "no setting of a method", "Move it out of method, to the same level."
             )
 

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
-from workflow_scripts.errors import Finding
+from workflow_scripts.errors import ErrorDetails
 from workflow_scripts.settings.base import Settings
 
 BUILT_AS_BERT = ("bert", "roberta", "xlm-roberta", "camembert")
@@ -65,20 +65,20 @@ class RunOrigin(NamedTuple):
         return f"{number or 'no'} run{'' if number == 1 else 's'}"
 
 
-def layers_outside(layers: Sequence[int], place: str, start: StartingPoint) -> Iterator[Finding]:
-    """Yield a finding if an encoder lacks one of some hidden states."""
+def layers_outside(layers: Sequence[int], place: str, start: StartingPoint) -> Iterator[ErrorDetails]:
+    """Yield an error if an encoder lacks one of some hidden states."""
     if start.depths:
         depth = start.depths[0]
         if outside := [layer for layer in layers if not -depth - 1 <= layer <= depth]:
-            yield Finding(
+            yield ErrorDetails(
                 place,
                 f"{outside[0]}; {start.encoder} has hidden states 0 to {depth}",
                 f"Choose from: {-depth - 1} to {depth}.",
             )
 
 
-def too_long(block: Settings, start: StartingPoint, path: str = "") -> Iterator[Finding]:
-    """Yield a finding for each length in tokens, anywhere in a block, that exceeds an encoder's limit."""
+def too_long(block: Settings, start: StartingPoint, path: str = "") -> Iterator[ErrorDetails]:
+    """Yield an error for each length in tokens, anywhere in a block, that exceeds an encoder's limit."""
     known = [size.positions for size in start.sizes if size.positions]
     for key, value in block.parts().items():
         place = f"{path}.{key}" if path else key
@@ -86,7 +86,7 @@ def too_long(block: Settings, start: StartingPoint, path: str = "") -> Iterator[
             yield from too_long(value, start, place)
         elif known and key in ("max_tokens", "tokens") and value > min(known):
             most = min(known)
-            yield Finding(
+            yield ErrorDetails(
                 place,
                 f"{value}, but {start.encoder} accepts at most {most} tokens",
                 f"Set it to {most} or less.",
@@ -122,8 +122,8 @@ class ReadoutConfig(Settings):
         """Return caveats for every number of this readout, such as that vectors depend on their batch."""
         return ()
 
-    def misfits(self, start: StartingPoint) -> Iterator[Finding]:
-        """Yield a finding for each setting that does not fit the encoder; paths begin with ``readout.``."""
+    def size_errors(self, start: StartingPoint) -> Iterator[ErrorDetails]:
+        """Yield an error for each setting that does not fit the encoder; paths begin with ``readout.``."""
         return iter(())
 
 
@@ -173,8 +173,8 @@ class Pooling(ReadoutConfig):
         """Return sentence-transformers' name of the pooling of tokens."""
         return _MODES.get(self.pooler, "mean")
 
-    def misfits(self, start: StartingPoint) -> Iterator[Finding]:
-        """Return a finding if the encoder lacks one of the hidden states."""
+    def size_errors(self, start: StartingPoint) -> Iterator[ErrorDetails]:
+        """Return an error if the encoder lacks one of the hidden states."""
         return layers_outside(self.indices, "readout.layers", start)
 
 
@@ -291,18 +291,18 @@ class S2Sent(ReadoutConfig):
         """Return the setting by which [MASK] is read; None if it is not read."""
         return "pooling" if self.pooling == "mask" else None
 
-    def conflicts(self) -> Iterator[Finding]:
+    def value_errors(self) -> Iterator[ErrorDetails]:
         """Refuse BatchNorm without a squeeze."""
         if self.squeeze == "none" and self.batch_norm:
-            yield Finding(
+            yield ErrorDetails(
                 "batch_norm", "true, but BatchNorm is not defined for squeeze none", "Set it to false."
             )
 
-    def misfits(self, start: StartingPoint) -> Iterator[Finding]:
-        """Yield a finding if the encoder has too few layers, or a width that does not fit."""
+    def size_errors(self, start: StartingPoint) -> Iterator[ErrorDetails]:
+        """Yield an error if the encoder has too few layers, or a width that does not fit."""
         if start.depths and self.blocks > start.depths[0]:
             depth = start.depths[0]
-            yield Finding(
+            yield ErrorDetails(
                 "readout.blocks",
                 f"{self.blocks}; {start.encoder} has {depth} layers",
                 f"Set it to {depth} or less.",
@@ -311,13 +311,13 @@ class S2Sent(ReadoutConfig):
         if widths:
             width = widths[0]
             if self.reduction > width:
-                yield Finding(
+                yield ErrorDetails(
                     "readout.reduction",
                     f"{self.reduction}; {start.encoder} has a width of {width}",
                     f"Set it to {width} or less.",
                 )
             if self.squeeze == "dct" and width % self.frequencies:
-                yield Finding(
+                yield ErrorDetails(
                     "readout.frequencies",
                     f"{self.frequencies}; the width of {start.encoder}, {width}, is no multiple of it",
                     f"Set it to {math.gcd(width, self.frequencies)}.",

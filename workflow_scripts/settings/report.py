@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
-from workflow_scripts.errors import ConfigError, Finding, refuse, unknown
+from workflow_scripts.errors import ConfigError, ErrorDetails, refuse, unknown
 from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.names import Name
 
@@ -35,10 +35,10 @@ class Significance(Settings):
     resamples: int = Field(gt=0, description="Number of bootstrap samples of a task's pairs.")
     seed: int = Field(ge=0, description="Seed for drawing bootstrap samples.")
 
-    def conflicts(self) -> Iterator[Finding]:
+    def value_errors(self) -> Iterator[ErrorDetails]:
         """Require a power above alpha."""
         if self.power <= self.alpha:
-            yield Finding(
+            yield ErrorDetails(
                 "power",
                 f"{self.power:g}, but a test has at least the power alpha, {self.alpha:g}, by chance",
                 f"Set it above {self.alpha:g}; 0.8 is usual.",
@@ -113,11 +113,11 @@ class Claim(Settings):
     printed_theirs: float | None
     compared: ClaimComparison | Reason
 
-    def conflicts(self) -> Iterator[Finding]:
+    def value_errors(self) -> Iterator[ErrorDetails]:
         """Require a margin if sameness is claimed, and none otherwise."""
         if (self.expects == "same") != (self.margin is not None):
             does = "needs" if self.expects == "same" else "reads no"
-            yield Finding(
+            yield ErrorDetails(
                 "margin",
                 f"a claim that expects {self.expects} {does} margin",
                 "Write a margin above 0." if self.expects == "same" else "Leave the cell empty.",

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, JsonValue
 
-from workflow_scripts.errors import Finding, advice, unknown
+from workflow_scripts.errors import ErrorDetails, advice, unknown
 from workflow_scripts.settings.base import OPERATIONAL, Settings
 from workflow_scripts.settings.names import Substitution
 from workflow_scripts.settings.wording import read
@@ -140,15 +140,15 @@ class Contract(Settings):
         default=None, description="Minimum and maximum possible score."
     )
 
-    def conflicts(self) -> Iterator[Finding]:
+    def value_errors(self) -> Iterator[ErrorDetails]:
         """Require an ascending range of scores, and at least ``min_rows`` rows."""
         if self.score_range and self.score_range[0] >= self.score_range[1]:
             low, high = self.score_range
-            yield Finding(
+            yield ErrorDetails(
                 "score_range", f"from {low:g} to {high:g}", "Write the minimum first, then the maximum."
             )
         if self.rows is not None and self.rows < self.min_rows:
-            yield Finding(
+            yield ErrorDetails(
                 "rows", f"{self.rows}, but min_rows is {self.min_rows}", "Remove `min_rows`: `rows` is exact."
             )
 
@@ -296,28 +296,28 @@ class Delimited(ReaderConfig):
         """Return the form of these columns, if they fit one."""
         return (self.form,) if self.form else ()
 
-    def conflicts(self) -> Iterator[Finding]:
-        """Yield a finding for columns that fit no form or are not in the file, and for options that disagree."""
+    def value_errors(self) -> Iterator[ErrorDetails]:
+        """Yield an error for columns that fit no form or are not in the file, and for options that disagree."""
         if not self.form:
             forms = (f"{', '.join(sorted(_REQUIRED[form]))} for {form}" for form in self.forms)
-            yield Finding(
+            yield ErrorDetails(
                 "columns", f"{', '.join(self.columns)} fit no form", f"Write {'; or '.join(forms)}."
             )
         if self.header is not None and (missing := sorted({*self.columns.values()} - {*self.header})):
-            yield Finding(
+            yield ErrorDetails(
                 "columns", f"{missing[0]} is not in header", f"Choose from: {', '.join(self.header)}."
             )
         if twice := [name for name in self.columns.values() if (self.header or []).count(name) > 1]:
-            yield Finding("header", f"{twice[0]} occurs twice", "Use each name once.")
+            yield ErrorDetails("header", f"{twice[0]} occurs twice", "Use each name once.")
         if self.fallback_encoding is not None and not _is_encoding(self.fallback_encoding):
-            yield Finding(
+            yield ErrorDetails(
                 "fallback_encoding",
                 f"{self.fallback_encoding} is not an encoding of Python",
                 "Set it to a name that Python has, such as cp1252 or latin-1.",
             )
         first, second = map(self.columns.get, ("sentence1", "sentence2"))
         if bool(self.sentence_separator) != (first is not None and first == second):
-            yield Finding(
+            yield ErrorDetails(
                 "sentence_separator",
                 "needed if sentence1 and sentence2 have the same column, and only then",
                 "Remove `sentence_separator`, or let both have the column with the two sentences."
@@ -393,8 +393,8 @@ READERS: dict[str, type[ReaderConfig]] = {
 """Classes of readers' options by the name of the reader, a function in ``data/readers``."""
 
 
-def reader_findings(source: FileSource, form: str) -> Iterator[Finding]:
-    """Yield a finding for an unknown reader, and for roles, options or a form that the reader does not have."""
+def reader_errors(source: FileSource, form: str) -> Iterator[ErrorDetails]:
+    """Yield an error for an unknown reader, and for roles, options or a form that the reader does not have."""
     name, files = source.reader, source.files
     if name not in READERS:
         yield from unknown(name, READERS, "reader")
@@ -402,18 +402,18 @@ def reader_findings(source: FileSource, form: str) -> Iterator[Finding]:
     takes = READERS[name]
     for role in files:
         if takes.roles and role not in takes.roles:
-            yield Finding("files", f"{role} is not a role of {name}", advice(role, takes.roles))
+            yield ErrorDetails("files", f"{role} is not a role of {name}", advice(role, takes.roles))
     for role in takes.roles:
         if takes.all_roles and role not in files:
-            yield Finding(
+            yield ErrorDetails(
                 "files", f"{name} needs a file of role {role}", f"Add `{role}: {{path: ..., sha256: ...}}`."
             )
     settings, wrong = read(takes, source.options)
-    yield from (finding.under("options") for finding in wrong)
+    yield from (error.under("options") for error in wrong)
     forms = settings.returns if settings else takes.forms
     if form not in forms:
         found = f"{name} reads {' or '.join(forms)}, not {form}"
-        yield Finding(
+        yield ErrorDetails(
             "reader",
             found,
             f"Set form to {forms[0]}, or choose a reader of {form}." if forms else "Choose another reader.",
@@ -495,10 +495,10 @@ class Sizes(Settings):
     heads: int = Field(gt=0, description="Number of attention heads.")
     feed_forward: int = Field(gt=0, description="Width of the feed-forward part of a layer.")
 
-    def conflicts(self) -> Iterator[Finding]:
+    def value_errors(self) -> Iterator[ErrorDetails]:
         """Require a width that is a multiple of the heads."""
         if self.width % self.heads:
-            yield Finding(
+            yield ErrorDetails(
                 "width",
                 f"{self.width} is not a multiple of the {self.heads} heads",
                 f"Set it to {max(1, round(self.width / self.heads)) * self.heads}, for example.",

@@ -5,7 +5,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field, Tag
 
-from workflow_scripts.errors import Finding
+from workflow_scripts.errors import ErrorDetails
 from workflow_scripts.settings.apis import LlmBlock, TranslatorBlock
 from workflow_scripts.settings.base import OPERATIONAL, Settings, told_by
 from workflow_scripts.settings.corpora import (
@@ -43,10 +43,10 @@ class RunSettings(Settings):
     training: Training
     development: Development
 
-    def conflicts(self) -> Iterator[Finding]:
+    def value_errors(self) -> Iterator[ErrorDetails]:
         """Refuse a sweep of keys that belong to a method's block but not to its own settings."""
         for key in sorted(self.method.model_fields_set & {"training", "development", "readings"}):
-            yield Finding(
+            yield ErrorDetails(
                 f"method.{key}",
                 "no setting of a method",
                 f"Begin the dotted setting with {key}, without method.",
@@ -229,8 +229,8 @@ def layers_of(study: Configuration, run: Run) -> list[OverrideLayer]:
 
 def read_run(
     study: Configuration, run: Run, *, partial: bool = False
-) -> tuple[RunSettings | None, list[Finding]]:
-    """Return the settings of one run, or None and the findings about them.
+) -> tuple[RunSettings | None, list[ErrorDetails]]:
+    """Return the settings of one run, or None and the errors about them.
 
     Args:
         study: The configuration.

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
-from workflow_scripts.errors import Finding, unknown
+from workflow_scripts.errors import ErrorDetails, unknown
 from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.names import Labelled, MaxTokens, Name, Pairs, Refers, Substitution, Texts
 from workflow_scripts.settings.readouts import Pooling, StartingPoint, too_long
@@ -50,13 +50,13 @@ def direction_of(suite: str, aggregation: str, metric: str) -> int:
     return ends.pop() if len(ends) == 1 else 0
 
 
-def aggregation_findings(
+def aggregation_errors(
     aggregation: str, patterns: Collection[str], path: str, who: str, metric: str
-) -> Iterator[Finding]:
-    """Yield a finding if a metric is not written with an aggregation; none if the metric is unknown."""
+) -> Iterator[ErrorDetails]:
+    """Yield an error if a metric is not written with an aggregation; none if the metric is unknown."""
     if patterns and not any(fnmatchcase(aggregation, pattern) for pattern in patterns):
         known = ", ".join(f'"{pattern}"' for pattern in sorted(patterns))
-        yield Finding(path, f'{who} has no "{aggregation}" of {metric}', f"Choose from: {known}.")
+        yield ErrorDetails(path, f'{who} has no "{aggregation}" of {metric}', f"Choose from: {known}.")
 
 
 class Suite(Settings):
@@ -95,8 +95,8 @@ class Suite(Settings):
         """Return the tasks whose time is measured, each with the content of its file of times."""
         return {}
 
-    def misfits(self, start: StartingPoint) -> Iterator[Finding]:
-        """Yield a finding for each requirement that an encoder does not meet, such as enough positions."""
+    def size_errors(self, start: StartingPoint) -> Iterator[ErrorDetails]:
+        """Yield an error for each requirement that an encoder does not meet, such as enough positions."""
         yield from too_long(self, start)
 
 
@@ -190,16 +190,16 @@ class Sts(SuiteConfig):
         default={}, description="Samples of sentences whose isotropy and moduli are measured, by name."
     )
 
-    def conflicts(self) -> Iterator[Finding]:
+    def value_errors(self) -> Iterator[ErrorDetails]:
         """Require a task, and names that are unique among the tasks."""
         if not self.tasks:
-            yield Finding(
+            yield ErrorDetails(
                 "datasets", "empty, and so are positives and samples", "Add a dataset, such as stsb."
             )
         for task in sorted(self.positives.keys() & {*self.datasets, *self.samples}):
-            yield Finding(f"positives.{task}", "another task of the suite has that name", "Rename one.")
+            yield ErrorDetails(f"positives.{task}", "another task of the suite has that name", "Rename one.")
         for task in sorted(self.samples.keys() & {*self.datasets}):
-            yield Finding(f"samples.{task}", "another task of the suite has that name", "Rename one.")
+            yield ErrorDetails(f"samples.{task}", "another task of the suite has that name", "Rename one.")
 
     @property
     def measures(self) -> Mapping[str, Measure]:
@@ -273,7 +273,7 @@ class Transfer(SuiteConfig):
     folds: int = Field(ge=2, description="Number of folds of every cross-validation; SentEval uses 10.")
     seed: int = Field(ge=0, description="Seed of folds, batches and initial weights; SentEval uses 1111.")
 
-    def conflicts(self) -> Iterator[Finding]:
+    def value_errors(self) -> Iterator[ErrorDetails]:
         """Require ``graded`` among the datasets, ``grades`` for graded ones only, and ``positive`` for others only."""
         yield from unknown(self.graded, self.datasets, "graded")
         yield from unknown(self.grades, self.graded, "grades")
@@ -282,7 +282,7 @@ class Transfer(SuiteConfig):
         )
         for name, (low, high) in self.grades.items():
             if low >= high:
-                yield Finding(
+                yield ErrorDetails(
                     f"grades.{name}", f"{low:g} to {high:g}", "Write the minimum first, then the maximum."
                 )
 
@@ -312,10 +312,10 @@ class InvertedIndex(Settings):
     )
     nprobe: int = Field(ge=1, description="Number of lists that each query searches.")
 
-    def conflicts(self) -> Iterator[Finding]:
-        """Yield a finding if more lists are searched than the index has."""
+    def value_errors(self) -> Iterator[ErrorDetails]:
+        """Yield an error if more lists are searched than the index has."""
         if self.nprobe > self.nlist:
-            yield Finding(
+            yield ErrorDetails(
                 "nprobe", f"{self.nprobe} of {self.nlist} lists", f"Set nprobe to {self.nlist} or less."
             )
 
@@ -331,10 +331,10 @@ class Search(SuiteConfig):
         default=None, description="Inverted index to search; null compares each query with all texts."
     )
 
-    def conflicts(self) -> Iterator[Finding]:
-        """Yield a finding if the index has more lists than the pairs can have texts."""
+    def value_errors(self) -> Iterator[ErrorDetails]:
+        """Yield an error if the index has more lists than the pairs can have texts."""
         if self.index and self.max_pairs and self.max_pairs < self.index.nlist:
-            yield Finding(
+            yield ErrorDetails(
                 "index.nlist",
                 f"{self.index.nlist} lists for at most {self.max_pairs} texts",
                 f"Set nlist to {self.max_pairs} or less, or raise max_pairs.",
@@ -437,13 +437,13 @@ class Attention(Suite):
     energy: Energy
     maps: StoredMaps
 
-    def misfits(self, start: StartingPoint) -> Iterator[Finding]:
-        """Yield a finding for layers that an encoder lacks, too."""
-        yield from super().misfits(start)
+    def size_errors(self, start: StartingPoint) -> Iterator[ErrorDetails]:
+        """Yield an error for layers that an encoder lacks, too."""
+        yield from super().size_errors(start)
         for depth in start.depths:
             if outside := [layer for layer in self.maps.layers if not 1 <= layer <= depth]:
                 found = f"{outside[0]}; {start.encoder} has layers 1 to {depth}"
-                yield Finding("maps.layers", found, f"Choose from: 1 to {depth}.")
+                yield ErrorDetails("maps.layers", found, f"Choose from: 1 to {depth}.")
 
     @property
     def tasks(self) -> Mapping[str, str]:
@@ -471,15 +471,15 @@ class Suites(Settings):
         """Return the suites by kind and name."""
         return self.parts()
 
-    def repeated(self) -> Iterator[Finding]:
-        """Yield a finding for each name that suites of two kinds share."""
+    def repeated(self) -> Iterator[ErrorDetails]:
+        """Yield an error for each name that suites of two kinds share."""
         kinds: dict[str, str] = {}
         for kind, suites in self.by_kind.items():
             for name in suites:
                 if name in kinds:
                     found = f"suites.{kinds[name]} also contains this name"
                     remedy = "Rename one: tables identify suites by name."
-                    yield Finding(f"suites.{kind}.{name}", found, remedy)
+                    yield ErrorDetails(f"suites.{kind}.{name}", found, remedy)
                 kinds[name] = kind
 
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from workflow_scripts.errors import Finding, shown
+from workflow_scripts.errors import ErrorDetails, shown
 from workflow_scripts.settings.base import OPERATIONAL, Settings
 from workflow_scripts.settings.names import MaxTokens, Precision
 
@@ -108,10 +108,10 @@ class Training(Settings):
         gt=0, description="Number of threads on a CPU; fixed, because sums depend on it."
     )
 
-    def conflicts(self) -> Iterator[Finding]:
+    def value_errors(self) -> Iterator[ErrorDetails]:
         """Require one length, a warm-up within the schedule, and a batch that the GPUs can share equally."""
         if (self.epochs is None) == (self.max_steps is None):
-            yield Finding(
+            yield ErrorDetails(
                 "epochs",
                 f"{shown(self.epochs)} with max_steps {shown(self.max_steps)}",
                 "Set one of them, and the other to null.",
@@ -119,11 +119,11 @@ class Training(Settings):
         cycle = self.restart_every or self.max_steps
         if cycle and self.warmup_steps > cycle:
             key = "restart_every" if self.restart_every else "max_steps"
-            yield Finding(
+            yield ErrorDetails(
                 "warmup_steps", f"{self.warmup_steps}, but {key} is {cycle}", f"Set it to {cycle} or less."
             )
         if self.batch_size % self.gpus:
-            yield Finding(
+            yield ErrorDetails(
                 "batch_size",
                 f"{self.batch_size} is not a multiple of the {self.gpus} GPUs",
                 f"Set it to {-(-self.batch_size // self.gpus) * self.gpus}, for example.",
@@ -170,19 +170,19 @@ class ContinueMlm(Settings):
     seed: int = Field(ge=0, description="Seed for the order of sentences, the masks and the new head.")
     training: Training
 
-    def conflicts(self) -> Iterator[Finding]:
+    def value_errors(self) -> Iterator[ErrorDetails]:
         """Refuse several processes, chunks and patience."""
         if self.training.gpus > 1:
-            yield Finding(
+            yield ErrorDetails(
                 "training.gpus",
                 f"{self.training.gpus}; processes would mask different numbers of tokens",
                 "Set it to 1.",
             )
         if self.training.patience:
             found = f"{self.training.patience}, but this training has no development set"
-            yield Finding("training.patience", found, "Remove `patience`.")
+            yield ErrorDetails("training.patience", found, "Remove `patience`.")
         if self.training.chunk:
-            yield Finding(
+            yield ErrorDetails(
                 "training.chunk",
                 f"{self.training.chunk}, but this training has no contrastive loss",
                 "Remove `chunk`; to save memory, reduce batch_size.",

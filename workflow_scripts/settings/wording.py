@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar, get_args, get_origin
 
 from pydantic import ValidationError
 
-from workflow_scripts.errors import ConflictError, Finding, advice, shown
+from workflow_scripts.errors import ConflictError, ErrorDetails, advice, shown
 from workflow_scripts.settings.base import Settings, in_words
 from workflow_scripts.settings.renamed import new_name
 
@@ -47,8 +47,8 @@ class _Found(NamedTuple):
     """Description of the setting, without its full stop."""
 
 
-def read(kind: type[S], value: Any, *, partial: bool = False) -> tuple[S | None, list[Finding]]:
-    """Return ``value`` as a class of settings, or None and the distinct findings about it.
+def read(kind: type[S], value: Any, *, partial: bool = False) -> tuple[S | None, list[ErrorDetails]]:
+    """Return ``value`` as a class of settings, or None and the distinct errors about it.
 
     Args:
         kind: The class.
@@ -58,37 +58,37 @@ def read(kind: type[S], value: Any, *, partial: bool = False) -> tuple[S | None,
     try:
         return kind.strictly(value), []
     except ValidationError as error:
-        errors = [
+        raw_errors = [
             one for one in error.errors(include_url=False) if not partial or one["type"] not in _PARTIAL
         ]
-        findings = _worded(errors, kind, json.loads(json.dumps(value, default=str)))
-        return None, [*dict.fromkeys(findings)]
+        errors = _worded(raw_errors, kind, json.loads(json.dumps(value, default=str)))
+        return None, [*dict.fromkeys(errors)]
 
 
-def _worded(errors: Sequence[Any], kind: type[Settings], whole: Any) -> Iterator[Finding]:
-    """Yield a finding for each mistake, and only one for a value that matches none of several forms."""
+def _worded(raw_errors: Sequence[Any], kind: type[Settings], whole: Any) -> Iterator[ErrorDetails]:
+    """Yield the details of each of pydantic's errors, only once for a value that matches none of several forms."""
     valued = defaultdict[Keys, list[tuple[Any, _Found]]](list)
-    for one in errors:
+    for one in raw_errors:
         found = _located(kind, one, whole)
         path = ".".join(found.path)
         match one["type"]:
-            case "value_error":  # raised by Settings.conflicts
+            case "value_error":  # raised by Settings.value_errors
                 error = one["ctx"]["error"]
                 assert isinstance(error, ConflictError), error
-                yield from (finding.under(path) for finding in error.findings)
+                yield from (detail.under(path) for detail in error.errors)
             case "missing" if _has_old_name(found):
                 pass  # reported as renamed
             case "missing" | "union_tag_not_found":
-                yield Finding(path, "missing", "Add it, or check the block's name.")
+                yield ErrorDetails(path, "missing", "Add it, or check the block's name.")
             case "extra_forbidden" if name := new_name(found.path[-1], found.known):
-                yield Finding(path, f"renamed to {name}", f"Write `{name}`.")
+                yield ErrorDetails(path, f"renamed to {name}", f"Write `{name}`.")
             case "extra_forbidden":
                 meant = _meant(found.path[-1], found.known, *_home(found))
-                yield Finding(path, "unknown key", meant or advice(found.path[-1], found.known))
+                yield ErrorDetails(path, "unknown key", meant or advice(found.path[-1], found.known))
             case "string_pattern_mismatch" if one["loc"][-1] == "[key]":
-                yield Finding(path, *_NO_KEYS.get(one["ctx"]["pattern"], (one["msg"],)))
+                yield ErrorDetails(path, *_NO_KEYS.get(one["ctx"]["pattern"], (one["msg"],)))
             case "unknown_kind":
-                yield Finding(path, "not a kind of suites", one["msg"])
+                yield ErrorDetails(path, "not a kind of suites", one["msg"])
             case _:
                 valued[found.path].append((one, found))
     for keys, ones in valued.items():
@@ -100,7 +100,7 @@ def _worded(errors: Sequence[Any], kind: type[Settings], whole: Any) -> Iterator
         context = one.get("ctx", {})
         expected = re.findall("'([^']+)'", context.get("expected") or context.get("expected_tags") or "")
         hint = _meant(str(found.values[-1]), expected)
-        yield Finding(".".join(keys), f"{wrong}; found {shorten(value, _LONGEST)}{meaning}", hint)
+        yield ErrorDetails(".".join(keys), f"{wrong}; found {shorten(value, _LONGEST)}{meaning}", hint)
 
 
 def _has_old_name(found: _Found) -> bool:

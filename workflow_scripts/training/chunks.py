@@ -11,7 +11,7 @@ memory at a time. The price is a second forward pass: about 4/3 of a step's time
 The two passes are those of PyTorch's checkpoints, one for each chunk, so loss and backward pass are written as without
 chunks. Both passes have the same dropout (``models.dropout.with_one_draw``), which is also that of the whole batch,
 because a mask depends on a sentence's number. Methods that look at a whole batch are refused
-(``MethodConfig.unchunkable``).
+(``MethodConfig.chunk_errors``).
 """
 
 from collections.abc import Callable, Sequence

@@ -60,7 +60,7 @@ class Objective(ABC):
         """Return the encoder to score on the development set; None for the encoder that is saved."""
         return None
 
-    def findings(self, metrics: Metrics) -> Sequence[str]:
+    def labels(self, metrics: Metrics) -> Sequence[str]:
         """Return labels for all numbers made with the trained encoder, by reasons in its metrics."""
         return ()
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from workflow_scripts.data.hub import answers, find
 from workflow_scripts.data.sources import SourcePlan
-from workflow_scripts.errors import DataError, Finding
+from workflow_scripts.errors import DataError, ErrorDetails
 from workflow_scripts.graph.development import rows_at_most
 from workflow_scripts.graph.encoders import folders_of
 from workflow_scripts.graph.gaps import by_reason, unpinned
@@ -220,11 +220,11 @@ def _pinning(source: HubEncoder) -> str:
         return str(error)
 
 
-def without_revision(jobs: Iterable[PlannedJob]) -> Iterator[Finding]:
-    """Yield a finding for each job that would fetch a repository of the Hub without a commit."""
+def without_revision(jobs: Iterable[PlannedJob]) -> Iterator[ErrorDetails]:
+    """Yield an error for each job that would fetch a repository of the Hub without a commit."""
     for job in jobs:
         repositories = SourcePlan.model_validate(job.settings.get("source", {"kind": "none"})).repositories
         if not all(one.revision for one in repositories) and not may_lack(job):
             named = " or ".join(map(str, repositories))
             found = f"no revision is set for {named}; its job would stop and print the newest commit"
-            yield Finding(job.outside, found, "Add `revision:` to the block, with a commit.")
+            yield ErrorDetails(job.outside, found, "Add `revision:` to the block, with a commit.")

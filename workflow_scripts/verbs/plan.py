@@ -124,7 +124,7 @@ def whole_config(call: Call) -> dict[str, Any]:
     """Return the complete configuration of a call.
 
     Raises:
-        ConfigError: if it has mistakes.
+        ConfigError: if it has errors.
     """
     return load_config(ROOT, call.configfiles, as_in_a_file(call.config))
 

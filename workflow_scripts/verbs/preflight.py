@@ -42,11 +42,11 @@ from workflow_scripts.apis.asking import Engine
 from workflow_scripts.apis.ledger import Ledger
 from workflow_scripts.apis.llm import Llm
 from workflow_scripts.apis.translators import Direction, make_translator
-from workflow_scripts.errors import ConfigError, Finding, SemblanceError
+from workflow_scripts.errors import ConfigError, ErrorDetails, SemblanceError
 from workflow_scripts.graph.checks import open_study
 from workflow_scripts.graph.configuration import placed, read_yaml
 from workflow_scripts.graph.lengths import is_training, on_the_card, training_of
-from workflow_scripts.graph.needs import made_by, need_findings
+from workflow_scripts.graph.needs import made_by, need_errors
 from workflow_scripts.graph.study import Study
 from workflow_scripts.provenance import cards
 from workflow_scripts.provenance.closure import ROOT, installed
@@ -107,7 +107,7 @@ def answer(
     measure: bool,
 ) -> Answer:
     """Return a line for each check, and tables of the remaining jobs; exit code 1 if a check fails."""
-    found = [*_checked(package_findings(ROOT / "requirements.lock"), "packages: as pinned")]
+    found = [*_checked(package_errors(ROOT / "requirements.lock"), "packages: as pinned")]
     tables, to_pin, notes = list[PrintedTable](), dict[str, str](), list[str]()
     try:
         call, began = given_call(configfile, config), time.monotonic()
@@ -115,7 +115,7 @@ def answer(
         planning = time.monotonic() - began
         study = open_study(whole_config(call), ROOT)
         found += checks(study, jobs, profile, ask=not (offline or study.workplace.offline))
-        unfit = training_findings(study, jobs, gpus_for(profile))
+        unfit = training_errors(study, jobs, gpus_for(profile))
         found += [(False, str(placed(one, ROOT, call.configfiles, call.config))) for one in unfit]
         place = place_of(profile, cores)
         times, notes = _times(study, jobs, place, planning, measure=measure)
@@ -187,9 +187,9 @@ def checks(study: Study, jobs: Sequence[PlannedJob], profile: str | None, *, ask
     """Yield the checks of a study with a valid configuration; engines with keys get a question if ``ask`` is set."""
     yield True, f"configuration of {study.settings.name}: valid; {len(jobs):,} jobs remain"
     needed = [(job.outside, made_by(job.wildcards)) for job in jobs if job.outside]
-    needs = [*need_findings(study.settings, needed, study.workplace)]
-    failed = {finding.path for finding in needs}
-    needs += [finding for finding in estimate.without_revision(jobs) if finding.path not in failed]
+    needs = [*need_errors(study.settings, needed, study.workplace)]
+    failed = {error.path for error in needs}
+    needs += [error for error in estimate.without_revision(jobs) if error.path not in failed]
     yield from _checked(
         needs, f"keys, engines, data: found for all {len(set(needed))} remaining sources and requests"
     )
@@ -197,26 +197,26 @@ def checks(study: Study, jobs: Sequence[PlannedJob], profile: str | None, *, ask
         yield from engine_answers(study.settings, jobs, without=failed)
     wanted = sum(estimate.gigabytes(study, job) for job in jobs)
     yield from _checked(
-        disk_findings(wanted, shutil.disk_usage(".").free / 1e9), "disk: enough for the known sizes"
+        disk_errors(wanted, shutil.disk_usage(".").free / 1e9), "disk: enough for the known sizes"
     )
     if profile and (site := site_of(profile)):
         yield from slurm_answers(requests_of(jobs, site))
 
 
-def _checked(findings: Iterable[Finding | str], otherwise: str) -> Iterator[Check]:
-    """Yield a failed check for each finding or, without findings, a passed one."""
-    found = list(dict.fromkeys(map(str, findings)))
+def _checked(errors: Iterable[ErrorDetails | str], otherwise: str) -> Iterator[Check]:
+    """Yield a failed check for each error or, without errors, a passed one."""
+    found = list(dict.fromkeys(map(str, errors)))
     yield from ((False, line) for line in found) if found else [(True, otherwise)]
 
 
-def package_findings(lock: Path) -> Iterator[Finding]:
-    """Yield a finding if the version of a package is not that of the lock."""
+def package_errors(lock: Path) -> Iterator[ErrorDetails]:
+    """Yield an error if the version of a package is not that of the lock."""
     pins = re.findall(r"^([\w.-]+)==([^\s;+]+)", lock.read_text("utf-8"), flags=re.MULTILINE)
     # torch's version ends with its build, such as +cpu
     here = {name: installed(name).partition("+")[0] for name, _ in pins}
     others = [f"{name} {here[name]}, pinned {pin}" for name, pin in pins if here[name] != pin]
     if others:
-        yield Finding("packages", f"{'; '.join(others)}", f"Run pip install -r {lock.name} in .venv.")
+        yield ErrorDetails("packages", f"{'; '.join(others)}", f"Run pip install -r {lock.name} in .venv.")
 
 
 def gpus_for(profile: str | None) -> float:
@@ -226,8 +226,8 @@ def gpus_for(profile: str | None) -> float:
     return len(cards.visible())
 
 
-def training_findings(study: Study, jobs: Sequence[PlannedJob], gpus: float) -> Iterator[Finding]:
-    """Yield a finding for each setting of trainings that requests more GPUs or sentences than available.
+def training_errors(study: Study, jobs: Sequence[PlannedJob], gpus: float) -> Iterator[ErrorDetails]:
+    """Yield an error for each setting of trainings that requests more GPUs or sentences than available.
 
     Args:
         study: The study.
@@ -235,23 +235,23 @@ def training_findings(study: Study, jobs: Sequence[PlannedJob], gpus: float) -> 
         gpus: Number of GPUs for one job.
     """
     made = {output for job in jobs for output in job.outputs}
-    found: dict[Finding, list[str]] = defaultdict(list)
+    found: dict[ErrorDetails, list[str]] = defaultdict(list)
     for job in (one for one in jobs if is_training(one.settings)):
         corpus, training = training_of(study, job.wildcards)
         name = job.wildcards.get("run", job.wildcards.get("encoder", ""))
         if training.gpus > max(gpus, 1):
             problem = f"{training.gpus}, but jobs see {gpus:.0f} GPUs here"
             remedy = f"Set it to {max(gpus, 1):.0f}, or add the --profile of a cluster."
-            found[Finding(set_at(study, job, "gpus"), problem, remedy)].append(name)
+            found[ErrorDetails(set_at(study, job, "gpus"), problem, remedy)].append(name)
         rows = _rows_at_most(study, corpus, made)
         if training.batch_size > rows:
             problem = f"{training.batch_size}, but {corpus} has at most {rows:.0f} rows"
             remedy = f"Set it to {rows:.0f} or less." if rows > 1 else "Use a larger corpus."
-            found[Finding(set_at(study, job, "batch_size"), problem, remedy)].append(name)
-    for finding, names in found.items():
+            found[ErrorDetails(set_at(study, job, "batch_size"), problem, remedy)].append(name)
+    for error, names in found.items():
         first, *others = dict.fromkeys(names)
         more = f" and {len(others)} more" if others else ""
-        yield finding._replace(about=f"{first}{more}")
+        yield error._replace(about=f"{first}{more}")
 
 
 def _rows_at_most(study: Study, corpus: str, made: Container[str]) -> float:
@@ -277,10 +277,10 @@ def set_at(study: Study, job: PlannedJob, key: str) -> str:
     return f"training.{key}"
 
 
-def disk_findings(wanted: float, free: float) -> Iterator[Finding]:
-    """Yield a finding if fewer gigabytes are free than estimated."""
+def disk_errors(wanted: float, free: float) -> Iterator[ErrorDetails]:
+    """Yield an error if fewer gigabytes are free than estimated."""
     if wanted > free:
-        yield Finding(
+        yield ErrorDetails(
             "disk",
             f"{free:,.0f} GB free, about {wanted:,.0f} GB planned",
             f"Free {wanted - free:,.0f} GB, or plan fewer runs.",

@@ -53,7 +53,7 @@ class Answer:
     verdict: str = ""
     """The last printed line."""
     good: bool = True
-    """Whether the verb has no findings (exit code 0, else 1)."""
+    """Whether the verb has no errors (exit code 0, else 1)."""
     parts: Sequence[PrintedTable | RenderableType] = ()
     """Tables, and lines as text, in the order in which they are printed. --json has the tables only."""
     facts: Mapping[str, Any] = field(default_factory=dict)

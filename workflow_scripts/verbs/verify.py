@@ -110,7 +110,7 @@ def _contradictions(records: Records, name: str, record: Record) -> Iterator[Fau
             yield name, "stale", f"{sibling} is of another run of {record.rule}"
     for path, was in {(given.path, given.sha256) for given in record.inner_files}:
         if path in records.damage or not Path(path).exists():
-            continue  # a finding of its own
+            continue  # a deviation of its own
         if (here := records.inspections.get(path)) and here.trailer:
             state, source = "" if here.trailer.identity == was else "rebuilt since", here.record
         else:  # in another study, or not an artefact
@@ -126,7 +126,7 @@ def _contradictions(records: Records, name: str, record: Record) -> Iterator[Fau
 # Repair
 
 
-def commands(records: Records, findings: Iterable[Deviation], given: Call | None = None) -> list[str]:
+def commands(records: Records, deviations: Iterable[Deviation], given: Call | None = None) -> list[str]:
     """Return shell commands that repair all faults.
 
     Snakemake does not remake a deleted file while artefacts made from it exist, which is why --forcerun is used. The
@@ -134,12 +134,12 @@ def commands(records: Records, findings: Iterable[Deviation], given: Call | None
 
     Args:
         records: The records of the studies.
-        findings: The faulty files.
+        deviations: The faulty files.
         given: The configuration; None for the one with which each file was made here.
     """
     lines: dict[str, set[str]] = {"rm -r": set(), "# restore": set()}
     forced: dict[str, set[str]] = {}
-    for path, kind, *_ in findings:
+    for path, kind, *_ in deviations:
         folder, *below = Path(path).parts
         line, target = "# restore", path
         if kind == "foreign":  # jobs can do without it
@@ -165,17 +165,17 @@ ARGUMENTS = FOLDERS
 def answer(studies: list[Path], configfile: list[str], config: list[str]) -> Answer:
     """Return the faulty files with the commands that repair them, and the number of files by uncommitted code."""
     given = given_call(configfile, config) if configfile or config else None
-    records, findings = verify(audited_folders(studies, configfile, config))
-    kinds = Counter(finding.kind for finding in findings).most_common()
+    records, deviations = verify(audited_folders(studies, configfile, config))
+    kinds = Counter(deviation.kind for deviation in deviations).most_common()
     said = ", ".join(f"{count} {kind}" for kind, count in kinds) or "all as recorded"
-    mending = commands(records, findings, given)
+    mending = commands(records, deviations, given)
     uncommitted = sum(record.origin.dirty for record in records.by_file.values())
     note = [f"made by code that was not committed: {uncommitted} artefacts"] if uncommitted else []
     return Answer(
         f"{len(records.by_file)} artefacts in {', '.join(records.folders)}: {said}",
-        not findings,
+        not deviations,
         [
-            PrintedTable("findings", rows_of(findings)),
+            PrintedTable("findings", rows_of(deviations)),
             PrintedTable("commands", [{"command": line} for line in mending], shown=()),
             *mending,
             *note,

@@ -296,7 +296,7 @@ SOME = [5.0] * 13
 )
 def test_an_unsettled_path_and_a_trivial_set_are_told(threshold, reduced, expected):
     """A path that never settled and a set that was empty or full are told."""
-    found = three_r.path_findings(np.array(threshold), np.array(reduced), 32)
+    found = three_r.path_labels(np.array(threshold), np.array(reduced), 32)
     assert sorted(found) == sorted(expected)
 
 

@@ -24,7 +24,7 @@ def folder(tmp_path_factory):
 
 
 def refusals(block):
-    return [*map(str, read_method(block, "methods").unchunkable())]
+    return [*map(str, read_method(block, "methods").chunk_errors())]
 
 
 def found(folder, block, chunk):

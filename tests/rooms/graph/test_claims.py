@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.snakemake_plans import DEMO, ROOT, grids_in, merged_config, settings_with, study_in
 from workflow_scripts.data.printed import read_printed
-from workflow_scripts.graph.claims import claim_findings
+from workflow_scripts.graph.claims import claim_errors
 from workflow_scripts.graph.configuration import read_mapping
 from workflow_scripts.graph.extraction import definable_rows, names, tables_of
 from workflow_scripts.graph.study import Study
@@ -182,7 +182,7 @@ def test_a_mistake_is_one_line_with_place_and_remedy(paper, line, column, value,
         csv.writer(edited).writerows(rows)
     if value.endswith(","):
         file.write_text(file.read_text().replace(f'"{value}"', f"{value}x"))
-    found = [*map(str, claim_findings(demo(tmp_path)))]
+    found = [*map(str, claim_errors(demo(tmp_path)))]
     assert found[0].startswith(message)
     assert len(found) == 1 or column in ("claim", "demo_heading")  # of two claims, or of both cells
 

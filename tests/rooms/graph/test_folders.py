@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from workflow_scripts.graph.folders import cache_findings, cache_warning
+from workflow_scripts.graph.folders import cache_errors, cache_warning
 
 KEY = "ab" + 62 * "0"
 GOOD = {
@@ -62,13 +62,13 @@ def here(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("make", "named"), GOOD.values(), ids=GOOD)
 def test_a_folder_of_its_own_can_be_the_cache(here, make, named):
     make(here)
-    assert [*cache_findings(named)] == []
+    assert [*cache_errors(named)] == []
 
 
 @pytest.mark.parametrize(("make", "named", "message"), BAD.values(), ids=BAD)
 def test_a_folder_with_other_things_is_refused(here, make, named, message):
     make(here)
-    (found,) = map(str, cache_findings(named))
+    (found,) = map(str, cache_errors(named))
     assert found.startswith("cache: ")
     assert message in found
 

@@ -10,7 +10,7 @@ from workflow_scripts.graph import source_plans
 from workflow_scripts.graph.checks import open_study
 from workflow_scripts.graph.claims import PlannedClaims
 from workflow_scripts.graph.gaps import Gaps, gap_runs, unpinned
-from workflow_scripts.graph.needs import need_findings
+from workflow_scripts.graph.needs import need_errors
 from workflow_scripts.graph.reporting import Figures, PlannedPage
 
 PAPER = "config/config.yaml"
@@ -154,7 +154,7 @@ def test_what_is_not_optional_is_no_gap_and_stops_with_a_line(opened):
     study = opened("jtcse_table1", encoders={"sncse_bert": needed})
     assert "frozen_cls.sncse_bert" not in study.gaps
     (line,) = map(
-        str, need_findings(study.settings, [("encoders.sncse_bert", "encoder sncse_bert")], study.workplace)
+        str, need_errors(study.settings, [("encoders.sncse_bert", "encoder sncse_bert")], study.workplace)
     )
     assert "models/mine/model.safetensors does not exist" in line
     assert "optional: true for a gap" in line
@@ -164,9 +164,9 @@ def test_sentences_that_a_corpus_adds_must_exist(opened):
     """Sentences that a corpus adds must be available, although the set is optional."""
     study = opened("jtcse_table2")
     jobs = [(f"datasets.{name}", f"dataset {name}") for name in ("sick_r_all", "claif")]
-    assert not [*need_findings(study.settings, jobs, study.workplace)]
+    assert not [*need_errors(study.settings, jobs, study.workplace)]
     (line,) = map(
-        str, need_findings(study.settings, [("corpora.wiki1m_sick_r", "corpus"), *jobs], study.workplace)
+        str, need_errors(study.settings, [("corpora.wiki1m_sick_r", "corpus"), *jobs], study.workplace)
     )
     assert line.startswith("datasets.sick_r_all: no source found: ")
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.snakemake_plans import settings_with
 from tests.support.verb_answers import data
-from workflow_scripts.settings.sources import reader_findings
+from workflow_scripts.settings.sources import reader_errors
 
 COLUMNS = {"label": "y", "text1": "x"}
 
@@ -63,7 +63,7 @@ def dataset(**source):
 )  # fmt: skip
 def test_what_a_reader_does_not_take_is_one_line(source, message):
     block = dataset(**source).datasets["mine"]
-    (found,) = map(str, reader_findings(block.sources[1], block.form))
+    (found,) = map(str, reader_errors(block.sources[1], block.form))
     assert found.startswith(message)
     assert "\n" not in found
 

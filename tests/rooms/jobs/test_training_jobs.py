@@ -28,7 +28,7 @@ def workshop(tmp_path, monkeypatch, torch_settings):
 def test_caveats_of_metrics_go_with_the_model(workshop, monkeypatch):
     """What the metrics tell of a run goes with its model and its path."""
     training_jobs.make_inputs(workshop)
-    monkeypatch.setattr(simcse.Objective, "findings", lambda _self, paths: [f"it went wrong {paths}"])
+    monkeypatch.setattr(simcse.Objective, "labels", lambda _self, paths: [f"it went wrong {paths}"])
     training_jobs.run_here("train_encoder", training_jobs.config("train_encoder"))
     for file in (
         training_jobs.MODEL / "record.json",

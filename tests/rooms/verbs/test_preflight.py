@@ -7,24 +7,24 @@ import pytest
 from tests.support.snakemake_plans import DEMO, ROOT, copy_tree, run
 from tests.support.verb_answers import parts_of
 from workflow_scripts.provenance import cards
-from workflow_scripts.verbs.preflight import disk_findings, gpus_for, package_findings
+from workflow_scripts.verbs.preflight import disk_errors, gpus_for, package_errors
 
 
 def test_a_package_of_another_version_is_named(tmp_path):
     lock = tmp_path / "requirements.lock"
     lock.write_text("# pinned\npytest==0.1\nno-such-package==1.0\n")
-    (line,) = map(str, package_findings(lock))
+    (line,) = map(str, package_errors(lock))
     assert line == (
         f"packages: pytest {pytest.__version__}, pinned 0.1; no-such-package not installed, pinned 1.0. "
         "Run pip install -r requirements.lock in .venv."
     )
     lock.write_text(f"pytest=={pytest.__version__}\n")
-    assert not list(package_findings(lock))
+    assert not list(package_errors(lock))
 
 
 def test_a_full_disk_is_red():
-    assert not list(disk_findings(10.0, 20.0))
-    assert "20 GB free, about 1,000 GB planned. Free 980 GB" in str(next(disk_findings(1000.0, 20.0)))
+    assert not list(disk_errors(10.0, 20.0))
+    assert "20 GB free, about 1,000 GB planned. Free 980 GB" in str(next(disk_errors(1000.0, 20.0)))
 
 
 @pytest.fixture(scope="module")
