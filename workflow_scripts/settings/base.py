@@ -68,9 +68,9 @@ class Settings(BaseModel):
         return cls.model_validate_json(json.dumps(section, default=str), strict=True)
 
     @classmethod
-    def parse(cls, section: Mapping[str, Any], place: str) -> Self:
+    def parse(cls, section: Mapping[str, Any], path: str) -> Self:
         """Return ``section`` as this class (``parse``)."""
-        read: Self = parse(cls, section, place)
+        read: Self = parse(cls, section, path)
         return read
 
 
@@ -129,8 +129,8 @@ def _reader(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
 
 
-def parse(kind: Any, section: Any, place: str) -> Any:
-    """Return ``section``, the configuration found at ``place``, as a class of settings or a union of such classes.
+def parse(kind: Any, section: Any, path: str) -> Any:
+    """Return ``section``, the configuration found at ``path``, as a class of settings or a union of such classes.
 
     Raises:
         ConfigError: with the first wrong key and its error.
@@ -139,7 +139,7 @@ def parse(kind: Any, section: Any, place: str) -> Any:
         return _reader(kind).validate_python(section)
     except ValidationError as error:
         first = error.errors()[0]
-        key = ".".join([place, *map(str, first["loc"])])  # pydantic names the class that it chose, too
+        key = ".".join([path, *map(str, first["loc"])])  # pydantic names the class that it chose, too
         raise ConfigError(
             f"{key}: {in_words(first['msg'])}; found {shorten(repr(first['input']), _MAX_SHOWN)}."
         ) from error

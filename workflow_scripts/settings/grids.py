@@ -149,7 +149,7 @@ def scored_columns(columns: Iterable[Mapping[str, Any]], heading: str) -> list[M
     behind = [part for key in COMPUTED_FROM for part in listed(column.get(key, []))]
     if not behind:
         return [column]
-    return [one for part in behind for one in scored_columns(by_heading.values(), part)]
+    return [column for part in behind for column in scored_columns(by_heading.values(), part)]
 
 
 class _Score(Settings):
@@ -184,17 +184,17 @@ class Column(_Score):
         tasks, others = (times, scores) if self.measured else (scores, times)
         if self.metric in {name for _, name in others.get(self.task, ())}:
             what = "no time" if self.measured else "a time"
-            found = f"{self.metric} of suite {self.suite} is {what}"
-            yield ErrorDetails("measured", found, f"Write measured: {shown(not self.measured)}.")
+            problem = f"{self.metric} of suite {self.suite} is {what}"
+            yield ErrorDetails("measured", problem, f"Write measured: {shown(not self.measured)}.")
             return
         if self.task not in tasks:
-            found = f"{self.task}, which is not a task of suite {self.suite}"
-            yield ErrorDetails("task", found, advice(self.task, sorted(tasks)))
+            problem = f"{self.task}, which is not a task of suite {self.suite}"
+            yield ErrorDetails("task", problem, advice(self.task, sorted(tasks)))
             return
         metrics = sorted({name for _, name in tasks[self.task]})
         if not any(fnmatchcase(self.metric, name) for name in metrics):
-            found = f"{self.metric}, but suite {self.suite} writes no such metric of {self.task}"
-            yield ErrorDetails("metric", found, advice(self.metric, metrics))
+            problem = f"{self.metric}, but suite {self.suite} writes no such metric of {self.task}"
+            yield ErrorDetails("metric", problem, advice(self.metric, metrics))
             return
         asked = {pattern for pattern, name in tasks[self.task] if fnmatchcase(self.metric, name)}
         who = f"suite {self.suite}"
@@ -391,7 +391,7 @@ class GridBlock(_Grid, GridFigures):
                     raise ConfigError(f"{self.title}: two runs are named {name}. {advice}.")
                 baseline = self._filled(block.baseline or self.baseline, run)
                 title = block.name.format(**block.name_parts(run, point)) if block.name else name
-                if other := next((one for one in runs.values() if one.title == title), None):
+                if other := next((grid_run for grid_run in runs.values() if grid_run.title == title), None):
                     raise ConfigError(
                         f"{self.title}: {other.name} and {name} are both called {title}. Add "
                         f"{{encoder}}, or another axis in which they differ, to `name`."
@@ -454,22 +454,22 @@ class GridBlock(_Grid, GridFigures):
         """Return the grid for jobs, with its runs expanded."""
         rows = [
             GridRow(
-                run=one.name,
-                name=one.title,
-                method=one.run.method,
-                encoder=one.run.encoder,
-                corpus=one.run.corpus,
-                reading=one.run.reading,
-                teacher=one.run.teacher,
-                seeds=[*one.run.seeds],
-                fixed=one.run.fixed,
-                baseline=one.baseline,
-                series=one.point.series,
-                choice=one.block if self.runs[one.block].show_best else None,
-                swept=bool(self.runs[one.block].sweep),
-                coordinates=one.point.values,
+                run=grid_run.name,
+                name=grid_run.title,
+                method=grid_run.run.method,
+                encoder=grid_run.run.encoder,
+                corpus=grid_run.run.corpus,
+                reading=grid_run.run.reading,
+                teacher=grid_run.run.teacher,
+                seeds=[*grid_run.run.seeds],
+                fixed=grid_run.run.fixed,
+                baseline=grid_run.baseline,
+                series=grid_run.point.series,
+                choice=grid_run.block if self.runs[grid_run.block].show_best else None,
+                swept=bool(self.runs[grid_run.block].sweep),
+                coordinates=grid_run.point.values,
             )
-            for one in self.expanded.values()
+            for grid_run in self.expanded.values()
         ]
         shared = {name: getattr(self, name) for name in _Grid.model_fields}
         columns = [column for _, column in self.numbered]

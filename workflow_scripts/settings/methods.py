@@ -95,26 +95,26 @@ class MethodConfig(Settings):
         if self.read_columns and origin.corpus is None:
             yield ErrorDetails("corpus", f"missing, but {self.module} trains on a corpus", "Add `corpus`.")
         elif origin.corpus is not None and not self.read_columns:
-            found = f"{origin.corpus}, but {self.module} trains nothing"
-            yield ErrorDetails("corpus", found, "Remove `corpus`, or choose another method.")
+            problem = f"{origin.corpus}, but {self.module} trains nothing"
+            yield ErrorDetails("corpus", problem, "Remove `corpus`, or choose another method.")
         elif missing := [column for column in self.read_columns if column not in origin.columns]:
             has = ", ".join(origin.columns)
-            found = f"{self.module} reads the column {missing[0]}, but {origin.corpus} has only {has}"
+            problem = f"{self.module} reads the column {missing[0]}, but {origin.corpus} has only {has}"
             yield ErrorDetails(
-                "corpus", found, f"Choose a corpus with the column {missing[0]}, or another method."
+                "corpus", problem, f"Choose a corpus with the column {missing[0]}, or another method."
             )
         if self.has_teacher and not origin.teacher:
-            found = f"missing, but {self.module} learns the vectors of a teacher"
-            yield ErrorDetails("teacher", found, "Set it to an encoder with one run in `runs`.")
+            problem = f"missing, but {self.module} learns the vectors of a teacher"
+            yield ErrorDetails("teacher", problem, "Set it to an encoder with one run in `runs`.")
         if origin.teacher and not self.has_teacher:
-            found = f"{origin.teacher}, but {self.module} has no teacher"
-            yield ErrorDetails("teacher", found, "Remove `teacher`, or set method to distil.")
+            problem = f"{origin.teacher}, but {self.module} has no teacher"
+            yield ErrorDetails("teacher", problem, "Remove `teacher`, or set method to distil.")
 
     def encoder_errors(self, origin: RunOrigin) -> Iterator[ErrorDetails]:
         """Yield an error unless the encoder suits: most methods need a single one, or one run to train further."""
         if len(origin.members) > 1 or (origin.members and not self.columns):
-            found = f"{self.module} starts from one encoder; {origin.encoder} consists of {origin.in_words}"
-            yield ErrorDetails("encoder", found, "Choose an encoder without `runs`.")
+            problem = f"{self.module} starts from one encoder; {origin.encoder} consists of {origin.in_words}"
+            yield ErrorDetails("encoder", problem, "Choose an encoder without `runs`.")
 
     def size_errors(self, start: StartingPoint) -> Iterator[ErrorDetails]:
         """Yield an error for each setting that does not fit the sizes of the encoder.
@@ -246,8 +246,8 @@ class Repooled(ReadingMethod):
     def encoder_errors(self, origin: RunOrigin) -> Iterator[ErrorDetails]:
         """Yield an error unless the encoder consists of exactly one run."""
         if len(origin.members) != 1:
-            found = f"{self.module} needs exactly one run; {origin.encoder} has {origin.in_words}"
-            yield ErrorDetails("encoder", found, "Choose an encoder with one run in `runs`.")
+            problem = f"{self.module} needs exactly one run; {origin.encoder} has {origin.in_words}"
+            yield ErrorDetails("encoder", problem, "Choose an encoder with one run in `runs`.")
 
 
 class Ensemble(MethodConfig):
@@ -263,8 +263,8 @@ class Ensemble(MethodConfig):
     def encoder_errors(self, origin: RunOrigin) -> Iterator[ErrorDetails]:
         """Yield an error if the encoder consists of no runs."""
         if not origin.members:
-            found = f"{self.module} adds up runs, but {origin.encoder} has none"
-            yield ErrorDetails("encoder", found, "Choose an encoder with `runs`.")
+            problem = f"{self.module} adds up runs, but {origin.encoder} has none"
+            yield ErrorDetails("encoder", problem, "Choose an encoder with `runs`.")
 
     def size_errors(self, start: StartingPoint) -> Iterator[ErrorDetails]:
         """Yield an error unless there is one weight for each run."""
@@ -338,10 +338,10 @@ class PromptBERT(Contrastive):
         before, after = self.test_template.mask_counts
         for number, template in enumerate(self.templates):
             if template.mask_counts != (before, after):
-                found = "{} masks before the sentence and {} after it".format(*template.mask_counts)
+                masks = "{} masks before the sentence and {} after it".format(*template.mask_counts)
                 yield ErrorDetails(
                     f"templates.{number}",
-                    f"{found}; test_template has {before} and {after}",
+                    f"{masks}; test_template has {before} and {after}",
                     f"Write {before} before and {after} after it.",
                 )
 
@@ -473,11 +473,11 @@ class Jtcse(TrainingMethod):
         """Yield an error unless the encoder consists of two different runs."""
         joins = f"{self.module} joins two different runs"
         if len(origin.members) != 2:
-            found = f"{joins}; {origin.encoder} consists of {origin.in_words}"
-            yield ErrorDetails("encoder", found, "Choose an encoder with two runs in `runs`.")
+            problem = f"{joins}; {origin.encoder} consists of {origin.in_words}"
+            yield ErrorDetails("encoder", problem, "Choose an encoder with two runs in `runs`.")
         elif origin.alike:
-            found = f"{joins}; {' and '.join(origin.members)} have the same settings"
-            yield ErrorDetails("encoder", found, f"Change one in `runs` of {origin.encoder}.")
+            problem = f"{joins}; {' and '.join(origin.members)} have the same settings"
+            yield ErrorDetails("encoder", problem, f"Change one in `runs` of {origin.encoder}.")
 
     @property
     def reads_pooler(self) -> bool:
@@ -508,10 +508,10 @@ class Jtcse(TrainingMethod):
                 f"Replace it in `runs` of {start.encoder}.",
             )
         if len(sizes := dict.fromkeys((size.layers, size.width) for size in start.sizes)) > 1:
-            found = ", ".join(f"{layers} layers of {width}" for layers, width in sizes)
+            shapes = ", ".join(f"{layers} layers of {width}" for layers, width in sizes)
             yield ErrorDetails(
                 "encoder",
-                f"the runs of {start.encoder} have encoders of several sizes: {found}",
+                f"the runs of {start.encoder} have encoders of several sizes: {shapes}",
                 "Choose runs on encoders of one size.",
             )
         if start.depths:
@@ -700,11 +700,11 @@ MethodBlock = Annotated[PlainMethod | ReductionBlock, Field(discriminator="modul
 """A block of config/methods.yaml."""
 
 
-def read_method(section: Mapping[str, Any], place: str) -> AnyMethod:
-    """Return the settings of a method, and of the one that it wraps, read from ``section``, found at ``place``.
+def read_method(section: Mapping[str, Any], path: str) -> AnyMethod:
+    """Return the settings of a method, and of the one that it wraps, read from ``section``, found at ``path``.
 
     Raises:
         ConfigError: with the first wrong key and its error.
     """
-    read: AnyMethod = parse(AnyMethod, section, place)
+    read: AnyMethod = parse(AnyMethod, section, path)
     return read

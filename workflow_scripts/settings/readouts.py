@@ -65,13 +65,13 @@ class RunOrigin(NamedTuple):
         return f"{number or 'no'} run{'' if number == 1 else 's'}"
 
 
-def layers_outside(layers: Sequence[int], place: str, start: StartingPoint) -> Iterator[ErrorDetails]:
+def layers_outside(layers: Sequence[int], path: str, start: StartingPoint) -> Iterator[ErrorDetails]:
     """Yield an error if an encoder lacks one of some hidden states."""
     if start.depths:
         depth = start.depths[0]
         if outside := [layer for layer in layers if not -depth - 1 <= layer <= depth]:
             yield ErrorDetails(
-                place,
+                path,
                 f"{outside[0]}; {start.encoder} has hidden states 0 to {depth}",
                 f"Choose from: {-depth - 1} to {depth}.",
             )
@@ -81,13 +81,13 @@ def too_long(block: Settings, start: StartingPoint, path: str = "") -> Iterator[
     """Yield an error for each length in tokens, anywhere in a block, that exceeds an encoder's limit."""
     known = [size.positions for size in start.sizes if size.positions]
     for key, value in block.parts().items():
-        place = f"{path}.{key}" if path else key
+        key_path = f"{path}.{key}" if path else key
         if isinstance(value, Settings):
-            yield from too_long(value, start, place)
+            yield from too_long(value, start, key_path)
         elif known and key in ("max_tokens", "tokens") and value > min(known):
             most = min(known)
             yield ErrorDetails(
-                place,
+                key_path,
                 f"{value}, but {start.encoder} accepts at most {most} tokens",
                 f"Set it to {most} or less.",
             )
@@ -277,14 +277,14 @@ class S2Sent(ReadoutConfig):
     @property
     def labels(self) -> Sequence[str]:
         """Return labels if vectors depend on their batch, or the selector is the identity."""
-        found = []
+        labels = []
         if self.sums_batch:
-            found.append(
+            labels.append(
                 "S2Sent as its code computes it: a vector depends on the other sentences of its batch"
             )
         if self.is_identity:
-            found.append("S2Sent with one branch is the identity (Equation 4): a control")
-        return found
+            labels.append("S2Sent with one branch is the identity (Equation 4): a control")
+        return labels
 
     @property
     def mask_setting(self) -> str | None:

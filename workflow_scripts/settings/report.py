@@ -137,34 +137,34 @@ def papers_in(folder: Path) -> list[str]:
 
 
 def claims_in(folder: Path, paper: str, scale: Scale) -> dict[str, dict[str, Any]]:
-    """Return the rows of a paper's table by place, in the form that ``Claim`` reads, for one scale.
+    """Return the rows of a paper's table by position, in the form that ``Claim`` reads, for one scale.
 
     Raises:
         ConfigError: if a table has unknown columns, or refers to an unknown note.
     """
     notes = {row["note"]: row["text"] for row in _rows(folder / f"{_NOTES}.csv", ("note", "text")).values()}
-    found: dict[str, dict[str, Any]] = {}
+    claims: dict[str, dict[str, Any]] = {}
     for line, row in _rows(folder / f"{paper}.csv", COLUMNS).items():
-        place = f"{line} ({row['claim']})"
+        position = f"{line} ({row['claim']})"
         named = [name for name in row[f"{scale}_note"].split("; ") if name]
-        refuse(unknown(named, notes, f"{place}: {scale}_note"))
+        refuse(unknown(named, notes, f"{position}: {scale}_note"))
         compared = {part: row[f"{scale}_{part}"] for part in _COMPARED}
         compared["theirs"] = compared["theirs"] or compared["ours"]
         compared["their_heading"] = compared["their_heading"] or compared["heading"]
         compared["note"] = "; ".join(notes[name] for name in named)
         said = {name: row[name] for name in _TEXTS} | {name: _value(row[name]) for name in _NUMBERS}
-        found[place] = {
+        claims[position] = {
             "paper": paper,
             **said,
             "compared": compared if compared["table"] else compared["note"],
         }
-    names = [row["claim"] for row in found.values()]
+    names = [row["claim"] for row in claims.values()]
     refuse(
-        f"{place}: a second claim of that name. Rename it."
-        for place, row in found.items()
+        f"{position}: a second claim of that name. Rename it."
+        for position, row in claims.items()
         if names.count(row["claim"]) > 1
     )
-    return found
+    return claims
 
 
 def _value(text: str) -> float | str | None:
@@ -177,16 +177,16 @@ def _value(text: str) -> float | str | None:
 
 def _rows(file: Path, columns: Sequence[str]) -> dict[str, dict[str, str]]:
     """Return the rows of a table by file and line."""
-    place = f"{CLAIMS_FOLDER}/{file.name}"
+    path = f"{CLAIMS_FOLDER}/{file.name}"
     with file.open(encoding="utf-8-sig", newline="") as lines:
         reader = csv.DictReader(lines, restval="", strict=True)
         try:
             if not reader.fieldnames:
-                raise ConfigError(f"{place}: empty. Write a header, and a row for each claim.")
-            refuse(unknown(reader.fieldnames, columns, f"{place}: column"))
-            rows = {f"{place}: line {reader.line_num}": row for row in reader}
+                raise ConfigError(f"{path}: empty. Write a header, and a row for each claim.")
+            refuse(unknown(reader.fieldnames, columns, f"{path}: column"))
+            rows = {f"{path}: line {reader.line_num}": row for row in reader}
         except (csv.Error, UnicodeDecodeError) as error:
-            raise ConfigError(f"{place}: not CSV in UTF-8: {error}. Save it in this format.") from error
+            raise ConfigError(f"{path}: not CSV in UTF-8: {error}. Save it in this format.") from error
     refuse(
         f"{at}: more cells than the header. Put text with commas into quotation marks."
         for at, row in rows.items()

@@ -408,14 +408,14 @@ def reader_errors(source: FileSource, form: str) -> Iterator[ErrorDetails]:
             yield ErrorDetails(
                 "files", f"{name} needs a file of role {role}", f"Add `{role}: {{path: ..., sha256: ...}}`."
             )
-    settings, wrong = read(takes, source.options)
-    yield from (error.under("options") for error in wrong)
+    settings, errors = read(takes, source.options)
+    yield from (error.under("options") for error in errors)
     forms = settings.returns if settings else takes.forms
     if form not in forms:
-        found = f"{name} reads {' or '.join(forms)}, not {form}"
+        problem = f"{name} reads {' or '.join(forms)}, not {form}"
         yield ErrorDetails(
             "reader",
-            found,
+            problem,
             f"Set form to {forms[0]}, or choose a reader of {form}." if forms else "Choose another reader.",
         )
 

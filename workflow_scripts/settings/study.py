@@ -200,7 +200,7 @@ class Configuration(Settings):
 class OverrideLayer(NamedTuple):
     """The overrides of a run's settings by one block."""
 
-    place: str
+    path: str
     """Path of the block."""
     override: Override
 

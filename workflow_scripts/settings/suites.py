@@ -46,7 +46,9 @@ def direction_of(suite: str, aggregation: str, metric: str) -> int:
     """
     if suite in _NO_SCORES or "sd" in aggregation.split(" and "):
         return 0
-    ends = {0 if one in NOT_RANKED else -1 if one in LOWER_IS_BETTER else 1 for one in metric.split(" and ")}
+    ends = {
+        0 if name in NOT_RANKED else -1 if name in LOWER_IS_BETTER else 1 for name in metric.split(" and ")
+    }
     return ends.pop() if len(ends) == 1 else 0
 
 
@@ -209,7 +211,7 @@ class Sts(SuiteConfig):
     @property
     def tasks(self) -> Mapping[str, str]:
         """Return the tasks, which include measurements, each with its dataset."""
-        return {**super().tasks, **{name: one.dataset for name, one in self.measures.items()}}
+        return {**super().tasks, **{name: measure.dataset for name, measure in self.measures.items()}}
 
     def labels(self, scored: Collection[str], pieces: Callable[[str], object]) -> Sequence[str]:
         """Add a label if the text differs from SentEval's, on which published numbers are computed."""
@@ -222,8 +224,8 @@ class Sts(SuiteConfig):
         """Return the settings that determine the scores of one dataset or measurement."""
         alone = {
             "datasets": [name for name in self.datasets if name == task],
-            "positives": {name: one for name, one in self.positives.items() if name == task},
-            "samples": {name: one for name, one in self.samples.items() if name == task},
+            "positives": {name: measure for name, measure in self.positives.items() if name == task},
+            "samples": {name: measure for name, measure in self.samples.items() if name == task},
         }
         return self.model_copy(update=alone)
 
@@ -407,9 +409,9 @@ class Cost(Suite):
 
     def timed(self) -> dict[str, Cells]:
         """Return one task, with times of each batch size."""
-        own, base = ("latency_ms", "sentences_per_second"), ("base_latency_ms", "latency_ratio")
+        times, base = ("latency_ms", "sentences_per_second"), ("base_latency_ms", "latency_ratio")
         sizes = (f"batch:{size}" for size in self.batch_sizes)
-        return {"cost": cells(sizes, (*own, *base, "added_latency_percent"))}
+        return {"cost": cells(sizes, (*times, *base, "added_latency_percent"))}
 
 
 class Energy(Settings):
@@ -442,8 +444,8 @@ class Attention(Suite):
         yield from super().size_errors(start)
         for depth in start.depths:
             if outside := [layer for layer in self.maps.layers if not 1 <= layer <= depth]:
-                found = f"{outside[0]}; {start.encoder} has layers 1 to {depth}"
-                yield ErrorDetails("maps.layers", found, f"Choose from: 1 to {depth}.")
+                problem = f"{outside[0]}; {start.encoder} has layers 1 to {depth}"
+                yield ErrorDetails("maps.layers", problem, f"Choose from: 1 to {depth}.")
 
     @property
     def tasks(self) -> Mapping[str, str]:
@@ -477,9 +479,9 @@ class Suites(Settings):
         for kind, suites in self.by_kind.items():
             for name in suites:
                 if name in kinds:
-                    found = f"suites.{kinds[name]} also contains this name"
+                    problem = f"suites.{kinds[name]} also contains this name"
                     remedy = "Rename one: tables identify suites by name."
-                    yield ErrorDetails(f"suites.{kind}.{name}", found, remedy)
+                    yield ErrorDetails(f"suites.{kind}.{name}", problem, remedy)
                 kinds[name] = kind
 
 

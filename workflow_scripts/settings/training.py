@@ -179,8 +179,8 @@ class ContinueMlm(Settings):
                 "Set it to 1.",
             )
         if self.training.patience:
-            found = f"{self.training.patience}, but this training has no development set"
-            yield ErrorDetails("training.patience", found, "Remove `patience`.")
+            problem = f"{self.training.patience}, but this training has no development set"
+            yield ErrorDetails("training.patience", problem, "Remove `patience`.")
         if self.training.chunk:
             yield ErrorDetails(
                 "training.chunk",

@@ -35,7 +35,7 @@ Keys = tuple[str, ...]
 """Path of a value: keys of mappings and numbers in lists."""
 
 
-class _Found(NamedTuple):
+class _Location(NamedTuple):
     """Location of an error."""
 
     path: Keys
@@ -59,7 +59,7 @@ def read(kind: type[S], value: Any, *, partial: bool = False) -> tuple[S | None,
         return kind.strictly(value), []
     except ValidationError as error:
         raw_errors = [
-            one for one in error.errors(include_url=False) if not partial or one["type"] not in _PARTIAL
+            raw for raw in error.errors(include_url=False) if not partial or raw["type"] not in _PARTIAL
         ]
         errors = _worded(raw_errors, kind, json.loads(json.dumps(value, default=str)))
         return None, [*dict.fromkeys(errors)]
@@ -67,49 +67,49 @@ def read(kind: type[S], value: Any, *, partial: bool = False) -> tuple[S | None,
 
 def _worded(raw_errors: Sequence[Any], kind: type[Settings], whole: Any) -> Iterator[ErrorDetails]:
     """Yield the details of each of pydantic's errors, only once for a value that matches none of several forms."""
-    valued = defaultdict[Keys, list[tuple[Any, _Found]]](list)
-    for one in raw_errors:
-        found = _located(kind, one, whole)
-        path = ".".join(found.path)
-        match one["type"]:
+    valued = defaultdict[Keys, list[tuple[Any, _Location]]](list)
+    for raw in raw_errors:
+        location = _located(kind, raw, whole)
+        path = ".".join(location.path)
+        match raw["type"]:
             case "value_error":  # raised by Settings.value_errors
-                error = one["ctx"]["error"]
+                error = raw["ctx"]["error"]
                 assert isinstance(error, ConflictError), error
                 yield from (detail.under(path) for detail in error.errors)
-            case "missing" if _has_old_name(found):
+            case "missing" if _has_old_name(location):
                 pass  # reported as renamed
             case "missing" | "union_tag_not_found":
                 yield ErrorDetails(path, "missing", "Add it, or check the block's name.")
-            case "extra_forbidden" if name := new_name(found.path[-1], found.known):
+            case "extra_forbidden" if name := new_name(location.path[-1], location.known):
                 yield ErrorDetails(path, f"renamed to {name}", f"Write `{name}`.")
             case "extra_forbidden":
-                meant = _meant(found.path[-1], found.known, *_home(found))
-                yield ErrorDetails(path, "unknown key", meant or advice(found.path[-1], found.known))
-            case "string_pattern_mismatch" if one["loc"][-1] == "[key]":
-                yield ErrorDetails(path, *_NO_KEYS.get(one["ctx"]["pattern"], (one["msg"],)))
+                meant = _meant(location.path[-1], location.known, *_home(location))
+                yield ErrorDetails(path, "unknown key", meant or advice(location.path[-1], location.known))
+            case "string_pattern_mismatch" if raw["loc"][-1] == "[key]":
+                yield ErrorDetails(path, *_NO_KEYS.get(raw["ctx"]["pattern"], (raw["msg"],)))
             case "unknown_kind":
-                yield ErrorDetails(path, "not a kind of suites", one["msg"])
+                yield ErrorDetails(path, "not a kind of suites", raw["msg"])
             case _:
-                valued[found.path].append((one, found))
-    for keys, ones in valued.items():
-        wrong = " or ".join(dict.fromkeys(in_words(one["msg"]) for one, _ in ones)).replace(
+                valued[location.path].append((raw, location))
+    for keys, pairs in valued.items():
+        problem = " or ".join(dict.fromkeys(in_words(raw["msg"]) for raw, _ in pairs)).replace(
             " or must be", " or"
         )
-        one, found = ones[0]
-        value, meaning = shown(found.values[-1]), f" ({found.meaning})" if found.meaning else ""
-        context = one.get("ctx", {})
+        raw, location = pairs[0]
+        value, meaning = shown(location.values[-1]), f" ({location.meaning})" if location.meaning else ""
+        context = raw.get("ctx", {})
         expected = re.findall("'([^']+)'", context.get("expected") or context.get("expected_tags") or "")
-        hint = _meant(str(found.values[-1]), expected)
-        yield ErrorDetails(".".join(keys), f"{wrong}; found {shorten(value, _LONGEST)}{meaning}", hint)
+        hint = _meant(str(location.values[-1]), expected)
+        yield ErrorDetails(".".join(keys), f"{problem}; found {shorten(value, _LONGEST)}{meaning}", hint)
 
 
-def _has_old_name(found: _Found) -> bool:
+def _has_old_name(location: _Location) -> bool:
     """Return whether a block that lacks a key has it under an earlier name."""
-    block = found.values[-1]
-    return any(new_name(key, found.path[-1:]) for key in block) if isinstance(block, dict) else False
+    block = location.values[-1]
+    return any(new_name(key, location.path[-1:]) for key in block) if isinstance(block, dict) else False
 
 
-def _located(kind: type[Settings], error: Any, value: Any) -> _Found:
+def _located(kind: type[Settings], error: Any, value: Any) -> _Location:
     """Return the location of one of pydantic's errors.
 
     Its steps are keys, numbers and, for a value of several possible forms, the name of the form.
@@ -135,33 +135,37 @@ def _located(kind: type[Settings], error: Any, value: Any) -> _Found:
     if error["type"].startswith("union_tag"):
         path.append(error["ctx"]["discriminator"].strip("'"))
         values.append(error["ctx"].get("tag"))
-    return _Found(tuple(path), values, sorted(known), meaning)
+    return _Location(tuple(path), values, sorted(known), meaning)
 
 
 def classes_in(kind: Any) -> set[type[Settings]]:
     """Return the classes of settings in the type of a value."""
     if isinstance(kind, type) and issubclass(kind, Settings):
         return {kind}
-    return {found for part in get_args(kind) for found in classes_in(part)}
+    return {block for part in get_args(kind) for block in classes_in(part)}
 
 
 def _told(blocks: Iterable[type[Settings]], tag: str) -> set[type[Settings]]:
     """Return the union member selected by a discriminator's value or, failing that, by a key's presence."""
     fields = {block: block.model_fields for block in blocks}
     valued = {
-        one for one in fields if any(tag in get_args(field.annotation) for field in fields[one].values())
+        block
+        for block in fields
+        if any(tag in get_args(field.annotation) for field in fields[block].values())
     }
-    return valued or {one for one in fields if tag in fields[one]}
+    return valued or {block for block in fields if tag in fields[block]}
 
 
-def _home(found: _Found) -> list[str]:
+def _home(location: _Location) -> list[str]:
     """Return where a key that its block lacks is known: in a block around it or, at the top, in a section."""
-    *above, key = found.path
+    *above, key = location.path
     if not above:
-        sections = (name for name, part in found.values[0].items() if isinstance(part, dict) and key in part)
+        sections = (
+            name for name, part in location.values[0].items() if isinstance(part, dict) and key in part
+        )
         first = next(sections, None)
         return [f"{first}.{key}"] if first else []
-    homes = [depth for depth in range(len(above)) if key in found.values[depth]]
+    homes = [depth for depth in range(len(above)) if key in location.values[depth]]
     return [".".join([*above[: homes[-1]], key]) + ("" if homes[-1] else " at the top")] if homes else []
 
 

@@ -273,7 +273,7 @@ def set_at(study: Study, job: PlannedJob, key: str) -> str:
     for layer in reversed(layers_of(study.settings, run.asked)):
         if key in layer.override.training:
             of_run = f"{run.name}: " if layer.override is run.asked.overrides else ""
-            return f"{of_run}{layer.place}.training.{key}"
+            return f"{of_run}{layer.path}.training.{key}"
     return f"training.{key}"
 
 
