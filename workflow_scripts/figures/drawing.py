@@ -94,8 +94,8 @@ def lay_out(picture: Figure) -> None:
     """Break titles that are wider than their panels, and put each distinct legend below the panels."""
     points = 72 * picture.get_figwidth()
     for axes in picture.axes:
-        place = axes.get_subplotspec()
-        columns = place.get_topmost_subplotspec().get_gridspec().ncols if place else 1
+        subplot = axes.get_subplotspec()
+        columns = subplot.get_topmost_subplotspec().get_gridspec().ncols if subplot else 1
         letters = (points / columns - _AXIS_POINTS) / (_LETTER * _RC["axes.titlesize"])
         axes.set_title(_broken(axes.get_title(), int(letters)))
     legends = [*picture.legends, *filter(None, (axes.get_legend() for axes in picture.axes))]
@@ -135,7 +135,9 @@ def panels_svg(picture: Figure, name: str, title: str, description: str) -> str:
     """
     lay_out(picture)
     svg = _svg(picture, name, title, description)
-    return _PLACES.sub(lambda places: _DECIMALS.sub(lambda one: f"{float(one[0]):.2f}", places[0]), svg)
+    return _PLACES.sub(
+        lambda attribute: _DECIMALS.sub(lambda number: f"{float(number[0]):.2f}", attribute[0]), svg
+    )
 
 
 def to_svg(picture: Figure | None, name: str, title: str, description: str, notes: Sequence[str]) -> str:
@@ -187,11 +189,11 @@ def draw_figures(job: Job) -> None:
     """Draw the figures of an experiment, or of the extraction study (rule draw_figures)."""
     with writing_model_folder(job.artefacts[0], job.record()) as folder:
         drawn = {name: _draw(job, name) for name in job.settings["figures"]}
-        for name, one in drawn.items():
-            for ending, svg in one.pictures.items():
+        for name, figure in drawn.items():
+            for ending, svg in figure.pictures.items():
                 (folder / f"{name}{ending}.svg").write_text(svg, "utf-8")
-            pq.write_table(one.data, folder / f"{name}.parquet", compression="zstd")
-        texts = {name: one.texts for name, one in drawn.items()}
+            pq.write_table(figure.data, folder / f"{name}.parquet", compression="zstd")
+        texts = {name: figure.texts for name, figure in drawn.items()}
         (folder / TEXTS).write_text(json.dumps(texts, indent=1), "utf-8")
         job.record()  # checks the code again, because drawing imports further modules
 

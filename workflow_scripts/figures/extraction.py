@@ -51,11 +51,11 @@ def _points(rows: Sequence[Row]) -> pd.DataFrame:
     )  # fmt: skip
 
 
-def _point(place: Row, values: CellValues, averaged: Collection[float]) -> list[Row]:
+def _point(row: Row, values: CellValues, averaged: Collection[float]) -> list[Row]:
     """Return the row of a point, or of its gap; no row for a score that is in no block of the study."""
     if averaged:
-        return [place | {"y": fmean(averaged), "tasks": len(values.by_task)}]
-    return [] if NOT_ASKED in values.notes else [place | {"note": "; ".join(values.notes)}]
+        return [row | {"y": fmean(averaged), "tasks": len(values.by_task)}]
+    return [] if NOT_ASKED in values.notes else [row | {"note": "; ".join(values.notes)}]
 
 
 def _read(request: FigureRequest[Any]) -> tuple[Names, Scores]:
@@ -116,7 +116,7 @@ def lines(config: LayerLines, names: Names, scores: Scores) -> pd.DataFrame:
     """Return a row for each panel, line and layer; a representation without layers has one value for all layers."""
     rows: list[Row] = []
     scored = {line.representation: scores.layers(line.representation) for line in config.series}
-    layers = {layer for own in scored.values() if own != [STATIC] for layer in own}
+    layers = {layer for of_line in scored.values() if of_line != [STATIC] for layer in of_line}
     first = [STATIC] if STATIC in layers else []
     axis = [*first, *sorted((layer for layer in layers if layer.isdigit()), key=int), *config.sums]
     for measure, line, (x, layer) in product(config.measures, config.series, enumerate(axis)):
@@ -229,7 +229,7 @@ def variant_scatter(request: FigureRequest[VariantScatter]) -> Drawn:
     if not len(rows):
         return Drawn(points, None, [f"No model has both {config.x} and {config.y}.", *notes])
     if config.correlation:
-        of_model = {model: own["x"].corr(own["y"]) for model, own in rows.groupby("model")}
+        of_model = {model: group["x"].corr(group["y"]) for model, group in rows.groupby("model")}
         rows = rows.assign(model=[f"{model} (r = {of_model[model]:.2f})" for model in rows["model"]])
     figure, ((axes,),) = new_figure(3.6)
     seaborn.scatterplot(rows, x="x", y="y", hue="model", style="model", ax=axes)

@@ -77,11 +77,11 @@ def draw_maps(
     columns = side_by_side(len(titles), _PANELS)
     rows = math.ceil(len(titles) / columns)  # per run
     figure, panels = new_figure(height * len(runs) * rows, len(runs) * rows, columns, subplot_kw=_EMPTY)
-    for (run, title), own in points.groupby(["run", panel], sort=False):
+    for (run, title), group in points.groupby(["run", panel], sort=False):
         down, across = divmod(titles.index(title), columns)
         axes = panels[runs.index(run) * rows + down, across]
-        numbers = own.pivot_table(value, row, column)
-        labels = own.groupby(column)[label].first()
+        numbers = group.pivot_table(value, row, column)
+        labels = group.groupby(column)[label].first()
         seaborn.heatmap(
             numbers, ax=axes, vmin=low, vmax=high, cmap="cividis_r", xticklabels=labels, yticklabels=labels,
             annot=len(labels) <= numbers_up_to, fmt=".2f", annot_kws={"size": 6},
@@ -300,7 +300,7 @@ def cosines_between_words(
     for position, word in enumerate(tokens.word_ids(0)):
         if word is not None:  # special tokens have none
             positions.setdefault(word, []).append(position)
-    vectors_WD = torch.stack([states_TD[own].mean(dim=0) for own in positions.values()])
+    vectors_WD = torch.stack([states_TD[pieces].mean(dim=0) for pieces in positions.values()])
     spans = [tokens.word_to_chars(0, word) for word in positions]
     names = [sentence[span.start : span.end].strip() for span in spans]
     return names, cos_sim(vectors_WD, vectors_WD)

@@ -70,9 +70,9 @@ def sweep(request: FigureRequest[Sweep]) -> Drawn:
         return Drawn(points, None, ["No run of the sweep has a score."])
     figure, all_axes = new_figure(_SWEEP_INCHES * len(panels), len(panels))
     colours = dict(zip(series, seaborn.color_palette(n_colors=len(series)), strict=True))
-    for (axes,), plot, own in zip(all_axes, request.config.plots, panels, strict=True):
-        _draw_sweep(axes, own, colours)
-        axes.set(xlabel=plot.label, ylabel=own["heading"].iloc[0])
+    for (axes,), plot, panel in zip(all_axes, request.config.plots, panels, strict=True):
+        _draw_sweep(axes, panel, colours)
+        axes.set(xlabel=plot.label, ylabel=panel["heading"].iloc[0])
     return Drawn(points, figure, [_HOW_SWEPT])
 
 

@@ -42,13 +42,13 @@ def cell(
         labels: Substitutions that affect it.
         printed: The paper's number.
     """
-    found = summarise(list(values.by_seed.values())) if values.by_seed else None
+    summary = summarise(list(values.by_seed.values())) if values.by_seed else None
     return {
         "run": run,
         "heading": heading,
         **shows,
-        "mean": found and found.mean,
-        "sd": found and found.sd,
+        "mean": summary and summary.mean,
+        "sd": summary and summary.sd,
         "seeds": len(values.by_seed),
         "n": values.n,
         "repeats": list(values.by_seed),

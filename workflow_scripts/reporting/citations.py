@@ -27,9 +27,9 @@ OF_READOUTS: Mapping[str, Sequence[str]] = {"s2sent": ("S2Sent",), "layer_attent
 def papers_of(method: Mapping[str, Any]) -> list[str]:
     """Return the papers to cite for the settings of a method: its own, its readout's and those of its base."""
     readout = method.get("readout") or {}
-    own = [*OF_METHODS[method["module"]], *OF_READOUTS.get(readout.get("kind", ""), ())]
+    cited = [*OF_METHODS[method["module"]], *OF_READOUTS.get(readout.get("kind", ""), ())]
     base = papers_of(method["base"]) if method.get("base") else []
-    return [*dict.fromkeys([*own, *base])]
+    return [*dict.fromkeys([*cited, *base])]
 
 
 def bibtex(citation: Mapping[str, Any], papers: Sequence[str]) -> str:
@@ -39,7 +39,11 @@ def bibtex(citation: Mapping[str, Any], papers: Sequence[str]) -> str:
         citation: The contents of ``CITATION.cff``.
         papers: Abbreviations of its references.
     """
-    by_name = {one["abbreviation"]: one for one in citation["references"] if "abbreviation" in one}
+    by_name = {
+        reference["abbreviation"]: reference
+        for reference in citation["references"]
+        if "abbreviation" in reference
+    }
     entries = [_entry("misc", name, by_name[name], str(by_name[name]["year"])) for name in papers]
     year = str(citation["date-released"])[:4]
     return "\n\n".join([*entries, _entry("software", "Semblance", citation, year)])
@@ -48,8 +52,10 @@ def bibtex(citation: Mapping[str, Any], papers: Sequence[str]) -> str:
 def _entry(kind: str, name: str, cited: Mapping[str, Any], year: str) -> str:
     """Return one entry; a name in two braces is an organisation's."""
     authors = " and ".join(
-        f"{one['family-names']}, {one['given-names']}" if "family-names" in one else f"{{{one['name']}}}"
-        for one in cited["authors"]
+        f"{author['family-names']}, {author['given-names']}"
+        if "family-names" in author
+        else f"{{{author['name']}}}"
+        for author in cited["authors"]
     )
     fields = {"title": f"{{{cited['title']}}}", "author": authors, "year": year}
     fields |= {"version": str(cited["version"])} if "version" in cited else {}

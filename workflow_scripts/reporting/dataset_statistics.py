@@ -53,12 +53,14 @@ def build(
     cells = []
     for row in table.rows:
         rows = _rows_of(row, datasets[row.dataset])
-        found = describe(rows, row.graded, row.words, pieces) if len(rows) else {}
+        statistics = describe(rows, row.graded, row.words, pieces) if len(rows) else {}
         run, shows = ", ".join(filter(None, (row.name, row.split))), {"suite": "statistics", "scale": 1.0}
         gaps = dict.fromkeys(DIGITS, "no source of the dataset is available")
         gaps |= {"C": "grades, no classes"} if row.graded else {}
         for heading, digits in DIGITS.items():
-            by_seed, notes = ({0: found[heading]}, ()) if heading in found else ({}, (gaps[heading],))
+            by_seed, notes = (
+                ({0: statistics[heading]}, ()) if heading in statistics else ({}, (gaps[heading],))
+            )
             held = CellValues(by_seed, len(rows), notes)
             shows |= {"task": row.dataset, "aggregation": row.split, "metric": heading, "digits": digits}
             of_pieces = labels if heading.split(",")[0].endswith("B") else ()
@@ -71,13 +73,13 @@ def build(
 def _rows_of(row: Row, table: pa.Table) -> pa.Table:
     if not row.split or "split" not in table.column_names:
         return table
-    found = table.filter(pa.compute.equal(table["split"], row.split))
-    if len(table) and not len(found):
+    rows = table.filter(pa.compute.equal(table["split"], row.split))
+    if len(table) and not len(rows):
         known = ", ".join(sorted(set(map(str, table["split"].to_pylist()))))
         raise ConfigError(
             f"{row.name}: dataset {row.dataset} has no split {row.split}. Choose one of {known}."
         )
-    return found
+    return rows
 
 
 def describe(table: pa.Table, graded: bool, words: str, pieces: Tokenise) -> dict[str, float]:
@@ -93,16 +95,16 @@ def describe(table: pa.Table, graded: bool, words: str, pieces: Tokenise) -> dic
     first, second, label = of_pairs if table.schema.equals(PAIRS) else ("text1", "text2", "label")
     both = zip(table[first].to_pylist(), table[second].to_pylist(), strict=True)
     texts = [" ".join(filter(None, pair)) for pair in both]
-    found = {"N": float(len(texts))}
+    numbers = {"N": float(len(texts))}
     if graded:
-        found["L/S"] = end_ratio(table[label])
+        numbers["L/S"] = end_ratio(table[label])
     else:
         counts = Counter(table[label].to_pylist()).values()
-        found |= {"L/S": max(counts) / min(counts), "C": float(len(counts))}
+        numbers |= {"L/S": max(counts) / min(counts), "C": float(len(counts))}
     of_words = [
         text.split() if words == "whitespace" else _WORDS_AND_MARKS.findall(text.lower()) for text in texts
     ]
-    return found | token_numbers(of_words, "W") | token_numbers([*pieces(texts)], "B")
+    return numbers | token_numbers(of_words, "W") | token_numbers([*pieces(texts)], "B")
 
 
 def end_ratio(grades: pa.ChunkedArray) -> float:

@@ -99,20 +99,20 @@ class Scores:
 
     def cell(self, model: Model, variant: Variant, measure: Measure) -> CellValues:
         """Return the value of one cell, times the measure's scale; a gap in any of its tasks makes the cell a gap."""
-        found = {task: self._task_scores(model, variant, measure, task) for task in self.tasks(measure)}
-        lacking = [task for task, rows in found.items() if not rows]
-        if lacking or not found:
+        scored = {task: self._task_scores(model, variant, measure, task) for task in self.tasks(measure)}
+        lacking = [task for task, rows in scored.items() if not rows]
+        if lacking or not scored:
             gaps = {task: self._gaps.get((model.representation, measure.kind, task)) for task in lacking}
             return CellValues(
                 {}, 0, tuple(f"{task}: {gap}" for task, gap in gaps.items() if gap) or (NOT_ASKED,)
             )
-        draws = sorted(set.intersection(*(set(rows) for rows in found.values())))
+        draws = sorted(set.intersection(*(set(rows) for rows in scored.values())))
         if not draws:
             return CellValues({}, 0, ("no draw has all of its tasks",))
         values = {
-            task: [rows[draw]["value"] * measure.scale for draw in draws] for task, rows in found.items()
+            task: [rows[draw]["value"] * measure.scale for draw in draws] for task, rows in scored.items()
         }
-        firsts = [rows[min(rows)] for rows in found.values()]
+        firsts = [rows[min(rows)] for rows in scored.values()]
         return CellValues(
             by_seed=dict(zip(draws, map(fmean, zip(*values.values(), strict=True)), strict=True)),
             by_task={task: fmean(of_draws) for task, of_draws in values.items()},
@@ -122,9 +122,9 @@ class Scores:
 
     def _task_scores(self, model: Model, variant: Variant, measure: Measure, task: str) -> Mapping[int, Row]:
         """Return the scores of one task by draw, of the first metric that the task has."""
-        place = (model.representation, model.mixing_weight, model.layers, *variant)
-        places = ((*place, measure.kind, task, measure.aggregation, metric) for metric in measure.metrics)
-        return next((self._rows[place] for place in places if place in self._rows), {})
+        prefix = (model.representation, model.mixing_weight, model.layers, *variant)
+        keys = ((*prefix, measure.kind, task, measure.aggregation, metric) for metric in measure.metrics)
+        return next((self._rows[key] for key in keys if key in self._rows), {})
 
 
 _PLACE = (
@@ -151,7 +151,7 @@ class CellPlace(NamedTuple):
         return f"{self.group}: {self.row}" if self.several else self.row
 
 
-def places(table: ExtractionTable, names: Names) -> list[CellPlace]:
+def positions(table: ExtractionTable, names: Names) -> list[CellPlace]:
     """Return the cells of a table in order."""
     variants = variants_of(table.variants)
     if table.columns == "models":
@@ -171,7 +171,10 @@ def shown(table: ExtractionTable, names: Names) -> dict[str, str]:
     """Return the display names of rows and columns that differ from the paper's names."""
     words = {model: names.model(model) for model in table.models}
     if table.columns == "measures":
-        named = {place.run: place._replace(row=words[place.model]).run for place in places(table, names)}
+        named = {
+            position.run: position._replace(row=words[position.model]).run
+            for position in positions(table, names)
+        }
     else:
         named = words
     return {name: word for name, word in named.items() if word != name}
@@ -194,8 +197,8 @@ def build(
         of_tasks: The paper's numbers from each task's own table.
     """
     rows = []
-    for place in places(table, names):
-        model, measure = names.models[place.model], names.measures[place.measure]
+    for position in positions(table, names):
+        model, measure = names.models[position.model], names.measures[position.measure]
         tasks = scores.tasks(measure)
         shows = {
             "suite": measure.kind,
@@ -205,21 +208,21 @@ def build(
             "scale": measure.scale,
             "digits": table.digits,
         }
-        values = scores.cell(model, place.variant, measure)
+        values = scores.cell(model, position.variant, measure)
         labels = scores.labels[model.representation]
-        number = _published(place, tasks, measure.paper_tasks, printed, of_tasks)
-        rows.append(cell(place.run, place.column, values, shows, labels, number))
+        number = _published(position, tasks, measure.paper_tasks, printed, of_tasks)
+        rows.append(cell(position.run, position.column, values, shows, labels, number))
     return pa.Table.from_pylist(rows, schema=TABLE)
 
 
 def _published(
-    place: CellPlace,
+    position: CellPlace,
     tasks: list[str],
     paper_tasks: int | None,
     printed: Numbers,
     of_tasks: Mapping[str, Numbers],
 ) -> Printed | None:
-    at = (place.group, place.row, place.column)
+    at = (position.group, position.row, position.column)
     if paper_tasks in (None, len(tasks)):
         return look_up(printed, *at)
     parts = [part for task in tasks if (part := look_up(of_tasks.get(task, {}), *at))]

@@ -54,11 +54,11 @@ def write_model_card(job: Job) -> None:
         kept=kept(trained) if trained else None,
         settings=yaml.safe_dump({name: settings[name] for name in ("method", "training") if settings[name]}),
         labels=record.labels,
-        remote_code=not all(one["type"].startswith("sentence_transformers.") for one in modules),
+        remote_code=not all(module["type"].startswith("sentence_transformers.") for module in modules),
         citations=bibtex(citation, papers_of(settings["method"])),
     )
-    with writing_model_folder(job.outputs["record"].parent, job.record()) as made:
-        (made / CARD).write_text(f"{card.rstrip()}\n", "utf-8")
+    with writing_model_folder(job.outputs["record"].parent, job.record()) as card_folder:
+        (card_folder / CARD).write_text(f"{card.rstrip()}\n", "utf-8")
 
 
 def metadata(settings: Mapping[str, Any], run: str, scores: Sequence[Mapping[str, Any]]) -> ModelCardData:
@@ -101,8 +101,8 @@ def over_seeds(scores: pd.DataFrame, seed: int) -> list[dict[str, Any]]:
     """Return a row for each score of a whole task of one seed, with mean, sd and number of all seeds."""
     whole = scores[scores["value"].notna() & ~scores["aggregation"].str.contains(":")]
     spread = whole.groupby(_SCORE)["value"].agg(["mean", "std", "count"])
-    own = whole[whole["seed"] == seed].set_index(_SCORE)["value"]
+    of_seed = whole[whole["seed"] == seed].set_index(_SCORE)["value"]
     rows: list[dict[str, Any]] = (
-        spread.assign(value=own).dropna(subset="value").reset_index().to_dict("records")
+        spread.assign(value=of_seed).dropna(subset="value").reset_index().to_dict("records")
     )
     return rows

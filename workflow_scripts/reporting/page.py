@@ -46,8 +46,8 @@ def page(job: Job) -> str:
     """Return the page about the study of a job."""
     config = Config.parse(job.settings["page"], "report.page")
     report = job.outputs["report"]
-    made = _sections(job)
-    led = next((section for section in made if section["headline"]), {})
+    sections = _sections(job)
+    led = next((section for section in sections if section["headline"]), {})
     templates = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     templates.filters["policy_hash"] = _policy_hash
     templates.filters["capfirst"] = lambda text: text[:1].upper() + text[1:]
@@ -58,7 +58,7 @@ def page(job: Job) -> str:
         labels=split_labels(job.start.labels),
         led=led,
         comparison=compare_runs(led["sheet"], led["headline"]) if led else {},
-        sections=made,
+        sections=sections,
         datasets=_datasets(job),
         corpora=_corpora(job),
         pools=_pools(job),
@@ -94,24 +94,24 @@ def compare_runs(sheet: Sheet, heading: str) -> Shown:
     column = sheet.headings.index(heading)
     cells = [line["cells"][column] for line in sheet.run_rows]
     drawn = [_ends(row, sheet.alpha) for row in cells]
-    if not any("mean" in one for one in drawn):
+    if not any("mean" in ends for ends in drawn):
         return {}
-    values = [value for one in drawn for value in one.values()]
+    values = [value for ends in drawn for value in ends.values()]
     low, high = min(values), max(values)
     air = (high - low or 1.0) / 20
-    places = [
-        {end: round(100 * (value - low + air) / (high - low + 2 * air), 2) for end, value in one.items()}
-        for one in drawn
+    positions = [
+        {end: round(100 * (value - low + air) / (high - low + 2 * air), 2) for end, value in ends.items()}
+        for ends in drawn
     ]
-    of_run = dict(zip((row["run"] for row in cells), places, strict=True))
+    of_run = dict(zip((row["run"] for row in cells), positions, strict=True))
     return {
         "head": sheet.columns[column],
         "level": f"{1 - sheet.alpha:.0%}",
         "base": of_run.get(sheet.only_baseline, {}).get("mean"),
-        "printed": any("published" in one for one in drawn),
+        "printed": any("published" in ends for ends in drawn),
         "spread": any(row["sd"] is not None for row in cells),
         "of_two": half_width(1.0, 2, sheet.alpha) if any(row["seeds"] == 2 for row in cells) else None,
-        "runs": [*zip(sheet.run_rows, cells, places, strict=True)],
+        "runs": [*zip(sheet.run_rows, cells, positions, strict=True)],
     }
 
 
@@ -146,11 +146,11 @@ def _section(
     figures: Mapping[str, Sequence[Shown]],
 ) -> Shown:
     """Return one table: its cells, their data, the trainings of its runs, its figures."""
-    times = next((one for one in job.inputs("times") if one.stem == path.stem), None)
+    times = next((file for file in job.inputs("times") if file.stem == path.stem), None)
     sheet = sheet_of(path, times)
     experiment = experiment_of(path) if "experiment" in record_of(path).settings else None
     trained = {
-        run: [one for one in histories[run] if int(wildcard(one, "seed")) in experiment.seeds]
+        run: [file for file in histories[run] if int(wildcard(file, "seed")) in experiment.seeds]
         for run in sheet.cells["run"].unique()
         if experiment and run in histories
     }
@@ -275,12 +275,12 @@ def _development(job: Job) -> list[Shown]:
     """Return the number of pairs in each development set."""
     return [
         {
-            "name": found["dataset"] if "dataset" in found else f"of corpus {found['corpus']}",
+            "name": wildcards["dataset"] if "dataset" in wildcards else f"of corpus {wildcards['corpus']}",
             "pairs": _rows_of(path),
             "file": path,
         }
         for path in job.inputs("development")
-        for found in [record_of(path).wildcards]
+        for wildcards in [record_of(path).wildcards]
     ]
 
 

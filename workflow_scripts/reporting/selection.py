@@ -54,7 +54,7 @@ def join(sheets: Mapping[str, Sheet], by: By) -> Sheet:
         One table. Cells that no table has are empty.
     """
     tables = sheets.values()
-    headings = _differing(map(_contents, tables), lambda one, other: not one & other)
+    headings = _differing(map(_contents, tables), lambda left, right: not left & right)
     runs = set[str]()
     if by == "heading":
         of_runs = (_values(sheet, "run", "heading", headings) for sheet in tables)
@@ -64,7 +64,8 @@ def join(sheets: Mapping[str, Sheet], by: By) -> Sheet:
         headings |= _differing(of_headings, _contradict)
     names = {
         label: _Names(
-            {run: f"{run} ({label})" for run in runs}, {one: f"{one} ({label})" for one in headings}
+            {run: f"{run} ({label})" for run in runs},
+            {heading: f"{heading} ({label})" for heading in headings},
         )
         for label in sheets
     }
@@ -78,7 +79,7 @@ def join(sheets: Mapping[str, Sheet], by: By) -> Sheet:
     }
     of_heading = {
         names[label].heading(heading): heading
-        for heading in dict.fromkeys(one for sheet in tables for one in sheet.headings)
+        for heading in dict.fromkeys(heading for sheet in tables for heading in sheet.headings)
         for label, sheet in sheets.items()
         if heading in sheet.headings
     }
@@ -111,18 +112,18 @@ def _differing(facts: Iterable[Mapping[str, T]], differ: Callable[[T, T], bool])
     """Return the names whose facts differ between at least two tables."""
     return {
         name
-        for one, other in combinations([*facts], 2)
-        for name in one.keys() & other.keys()
-        if differ(one[name], other[name])
+        for left, right in combinations([*facts], 2)
+        for name in left.keys() & right.keys()
+        if differ(left[name], right[name])
     }
 
 
 def _contents(sheet: Sheet) -> dict[str, set[str]]:
     """Return the quantities that each heading of a table shows."""
-    found = defaultdict[str, set[str]](set)
+    contents = defaultdict[str, set[str]](set)
     for row in sheet.rows:
-        found[row["heading"]].add(repr([row[key] for key in _CONTENT]))
-    return found
+        contents[row["heading"]].add(repr([row[key] for key in _CONTENT]))
+    return contents
 
 
 def _values(sheet: Sheet, key: str, other: str, apart: Collection[str] = ()) -> dict[str, dict[str, str]]:
@@ -130,56 +131,56 @@ def _values(sheet: Sheet, key: str, other: str, apart: Collection[str] = ()) -> 
 
     The run with which a run is compared is its value under an empty heading.
     """
-    found = defaultdict[str, dict[str, str]](dict)
+    values = defaultdict[str, dict[str, str]](dict)
     for row in sheet.rows:
         if row["heading"] not in apart:
-            found[row[key]][row[other]] = repr([row[one] for one in _VALUES])
+            values[row[key]][row[other]] = repr([row[column] for column in _VALUES])
         if key == "run" and row["baseline"]:
-            found[row[key]][""] = row["baseline"]
-    return found
+            values[row[key]][""] = row["baseline"]
+    return values
 
 
-def _contradict(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
+def _contradict(left: Mapping[str, str], right: Mapping[str, str]) -> bool:
     """Return whether two tables have different values for the same key."""
-    return any(one[key] != other[key] for key in one.keys() & other.keys())
+    return any(left[key] != right[key] for key in left.keys() & right.keys())
 
 
 def _with_baselines(sheets: Mapping[str, Sheet], runs: set[str]) -> set[str]:
     """Return runs, and all runs that are compared with them, directly or through others."""
     compared = {(row["run"], row["baseline"]) for sheet in sheets.values() for row in sheet.rows}
-    found = set(runs)
-    while more := {run for run, baseline in compared if baseline in found} - found:
-        found |= more
-    return found
+    linked = set(runs)
+    while more := {run for run, baseline in compared if baseline in linked} - linked:
+        linked |= more
+    return linked
 
 
 def _named_alike(sheets: Mapping[str, Sheet]) -> set[str]:
     """Return runs whose display name is that of another run; they keep their identifiers."""
-    found = defaultdict[str, set[str]](set)
+    by_name = defaultdict[str, set[str]](set)
     for sheet in sheets.values():
         for row in sheet.rows:
-            found[sheet.named(row["run"])].add(row["run"])
-    return {run for runs in found.values() if len(runs) > 1 for run in runs}
+            by_name[sheet.named(row["run"])].add(row["run"])
+    return {run for runs in by_name.values() if len(runs) > 1 for run in runs}
 
 
 def _joined_rows(sheets: Mapping[str, Sheet], names: Mapping[str, _Names]) -> list[Row]:
     """Return the cells of all tables under their new names; equal cells once, with all labels."""
-    found: dict[tuple[str, str], Row] = {}
+    cells: dict[tuple[str, str], Row] = {}
     baselines = defaultdict[str, set[str]](set)
     for label, sheet in sheets.items():
         new = names[label]
         for row in sheet.rows:
-            place = new.run(row["run"]), new.heading(row["heading"])
+            key = new.run(row["run"]), new.heading(row["heading"])
             baseline = row["baseline"] and new.run(row["baseline"])
-            labels = {*row["labels"], *(found[place]["labels"] if place in found else ())}
-            named = {"run": place[0], "heading": place[1], "baseline": baseline, "labels": sorted(labels)}
-            found[place] = row | found.get(place, {}) | named
-            baselines[place[0]] |= {baseline} if baseline else set()
-    runs, headings = (dict.fromkeys(places) for places in zip(*found, strict=True))
+            labels = {*row["labels"], *(cells[key]["labels"] if key in cells else ())}
+            named = {"run": key[0], "heading": key[1], "baseline": baseline, "labels": sorted(labels)}
+            cells[key] = row | cells.get(key, {}) | named
+            baselines[key[0]] |= {baseline} if baseline else set()
+    runs, headings = (dict.fromkeys(parts) for parts in zip(*cells, strict=True))
     empty: Row = dict.fromkeys(TABLE.names) | {"labels": []}
     rows = []
     for run, heading in product(runs, headings):
-        cell = found.get((run, heading), empty | {"run": run, "heading": heading})
+        cell = cells.get((run, heading), empty | {"run": run, "heading": heading})
         several, only = len(baselines[run]) > 1, min(baselines[run], default=None)
         rows.append(_without_difference(cell) if several else cell | {"baseline": only})
     return rows
@@ -240,12 +241,12 @@ def check_columns(sheets: Iterable[Sheet], wanted: Iterable[str], option: str) -
 
 def column_names(sheet: Sheet) -> dict[str, list[str]]:
     """Return the headings of each name of columns; several if joined tables have columns of one name."""
-    found = defaultdict[str, list[str]](list)
+    headings = defaultdict[str, list[str]](list)
     for heading in sheet.headings:
         old = sheet.of_heading.get(heading, heading)
         for name in dict.fromkeys([sheet.named(old), old, sheet.named(heading), heading]):
-            found[name].append(heading)
-    return found
+            headings[name].append(heading)
+    return headings
 
 
 def _runs(sheet: Sheet) -> list[str]:
@@ -277,11 +278,11 @@ def best(sheet: Sheet) -> frozenset[tuple[str, str]]:
     for row in sheet.rows:
         if row["mean"] is not None and direction(row):
             groups[row["heading"], *(row[key] for key in _CONTENT), row["n"]].append(row)
-    found = set[tuple[str, str]]()
+    cells = set[tuple[str, str]]()
     for rows in groups.values():
         top = _printed(max(rows, key=lambda row: direction(row) * row["mean"]))
-        found |= {(row["run"], row["heading"]) for row in rows if len(rows) > 1 and _printed(row) == top}
-    return frozenset(found)
+        cells |= {(row["run"], row["heading"]) for row in rows if len(rows) > 1 and _printed(row) == top}
+    return frozenset(cells)
 
 
 def _printed(row: Row) -> str:

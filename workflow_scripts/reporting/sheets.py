@@ -62,17 +62,17 @@ class Sheet:
     @cached_property
     def columns(self) -> list[Row]:
         """Return one dict per column: ``name``, ``measure``, and the ``marks`` and ``notes`` of all its cells."""
-        behind = {heading: set.intersection(*map(set, own["labels"])) for heading, own in self._columns}
+        behind = {heading: set.intersection(*map(set, cells["labels"])) for heading, cells in self._columns}
         everywhere = set.intersection(*behind.values())
         return [
             {
                 "name": heading,
-                "measure": _measure(own),
+                "measure": _measure(cells),
                 "labels": behind[heading] - everywhere,
                 "marks": self._marks(behind[heading] - everywhere),
                 "notes": [self.notes[note]] if (note := self._common[heading]) else [],
             }
-            for heading, own in self._columns
+            for heading, cells in self._columns
         ]
 
     @cached_property
@@ -84,9 +84,9 @@ class Sheet:
         """
         of_columns = [head["labels"] for head in self.columns]
         lines = []
-        for run, own in self.cells.groupby("run", sort=False):
-            labels = (set(mine) - theirs for mine, theirs in zip(own["labels"], of_columns, strict=True))
-            seeds = _counts(own["seeds"]) or "0"
+        for run, cells in self.cells.groupby("run", sort=False):
+            labels = (set(mine) - theirs for mine, theirs in zip(cells["labels"], of_columns, strict=True))
+            seeds = _counts(cells["seeds"]) or "0"
             lines.append(
                 {
                     "name": run,
@@ -94,11 +94,11 @@ class Sheet:
                     "facts": {"seeds": seeds}
                     | ({"trained": self.trained.get(run, "")} if self.trained else {}),
                     "baseline": run in self.baselines,
-                    "against": own["baseline"].iloc[-1],
+                    "against": cells["baseline"].iloc[-1],
                     "cells": [
                         row
                         | {"notes": [self.notes[note]] if note and not self._common[row["heading"]] else []}
-                        for row in own.to_dict("records")
+                        for row in cells.to_dict("records")
                         for note in [row["note"]]
                     ],
                 }
@@ -113,8 +113,8 @@ class Sheet:
     def _common(self) -> dict[str, str | None]:
         """Return the note that all cells of a column share, by heading."""
         return {
-            heading: own["note"].iloc[0] if len({*own["note"]}) == 1 else None
-            for heading, own in self._columns
+            heading: cells["note"].iloc[0] if len({*cells["note"]}) == 1 else None
+            for heading, cells in self._columns
         }
 
     @cached_property
@@ -247,11 +247,11 @@ def _measure(cells: pd.DataFrame) -> str:
     scales = {*cells["scale"]}
     scale = f", times {scales.pop():g}" if len(scales) == 1 and not scales & {1, None} else ""
     parts = []
-    for (metric, aggregation), own in cells.groupby(["metric", "aggregation"], sort=False):
-        sizes = sorted({*own["n"][own["mean"].notna()]})
+    for (metric, aggregation), group in cells.groupby(["metric", "aggregation"], sort=False):
+        sizes = sorted({*group["n"][group["mean"].notna()]})
         summed = f" ({aggregation})" if aggregation else ""
         counted = " or ".join(f"{n:,}" for n in sizes) or "0"
-        parts.append(f"{metric} of {', '.join(own['task'].unique())}{summed}{scale}, n {counted}")
+        parts.append(f"{metric} of {', '.join(group['task'].unique())}{summed}{scale}, n {counted}")
     return "; ".join(parts)
 
 
@@ -261,8 +261,8 @@ def _grid(sheet: Sheet, cell: Callable[[Row], str], text: Callable[[str], str] =
     If rows are compared with different runs, a column has their names.
     """
 
-    def named(one: Row) -> str:
-        return text(_signed(sheet.named(one["name"]), one))
+    def named(row: Row) -> str:
+        return text(_signed(sheet.named(row["name"]), row))
 
     bases = sheet.has_bases
     head = ["run", *["base"] * bases, *sheet.facts, *map(named, sheet.columns)]
@@ -278,10 +278,10 @@ def _grid(sheet: Sheet, cell: Callable[[Row], str], text: Callable[[str], str] =
     return [head, *rows]
 
 
-def _signed(text: str, one: Row) -> str:
+def _signed(text: str, row: Row) -> str:
     """Return a text with the signs of its footnotes."""
-    marks = [f"({','.join(one['marks'])})"] if one.get("marks") else []
-    return " ".join([text, *marks, *(f"[{note}]" for note in one.get("notes", ()))])
+    marks = [f"({','.join(row['marks'])})"] if row.get("marks") else []
+    return " ".join([text, *marks, *(f"[{note}]" for note in row.get("notes", ()))])
 
 
 def footnotes(sheet: Sheet) -> Iterator[str]:
@@ -428,5 +428,5 @@ def _in_csv(name: str, row: Row) -> Row:
     rounded = {key: round(value, row["digits"]) + 0.0 for key, value in measured.items()}  # -0.0 becomes 0.0
     p = None if row["p_value"] is None else f"{row['p_value']:.2g}"
     labels = "; ".join(split_labels(map(Label.model_validate, row["labels"])).substitutions)
-    place = {"study": row.get("study"), "experiment": row.get("table", name)}
-    return place | row | rounded | {"labels": labels, "p_value": p}
+    origin = {"study": row.get("study"), "experiment": row.get("table", name)}
+    return origin | row | rounded | {"labels": labels, "p_value": p}

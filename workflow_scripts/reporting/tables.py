@@ -107,7 +107,7 @@ def build(
     files: Iterable[Scored],
     published: Mapping[tuple[str, ...], Printed],
     significance: Significance,
-    place: str,
+    grid_file: str,
     histories: Iterable[RunTable] = (),
     development: Collection[str] = (),
     gaps: Mapping[str, str] = MappingProxyType({}),
@@ -121,7 +121,7 @@ def build(
         files: Every score file of the grid's runs.
         published: Numbers in the paper, by run and heading.
         significance: Settings of the tests of differences.
-        place: Name of the grid's file, for errors.
+        grid_file: Name of the grid's file, for errors.
         histories: Metrics of trained runs, if a column shows the path of one.
         development: Tasks of the dataset that selected the checkpoints of trained runs.
         gaps: Reasons why runs without files of scores could not be made, by run.
@@ -134,7 +134,7 @@ def build(
     Raises:
         DataError: if the seeds of a cell come from different data.
     """
-    table = _Table(experiment, files, histories, gaps, place)
+    table = _Table(experiment, files, histories, gaps, grid_file)
     cells = []
     decided = {experiment.runs[run].choice for run in best}
     for run, about in experiment.runs.items():
@@ -150,8 +150,8 @@ def build(
             if values.by_seed and run in best:
                 values = values._replace(notes=(*values.notes, best[run]))
             shows, printed = table.shows(heading), published.get((run, heading))
-            made = cell(run, heading, values, shows, table.labels(run, heading), printed)
-            cells.append(made | table.against_baseline(run, heading, significance))
+            row = cell(run, heading, values, shows, table.labels(run, heading), printed)
+            cells.append(row | table.against_baseline(run, heading, significance))
     return pa.Table.from_pylist(cells, schema=TABLE)
 
 
@@ -164,16 +164,18 @@ class _Table:
         files: Iterable[Scored],
         histories: Iterable[RunTable],
         gaps: Mapping[str, str],
-        place: str,
+        grid_file: str,
     ) -> None:
         self.columns = {column.heading: column for column in experiment.columns}
         self._baselines = {row.run: row.baseline for row in experiment.rows}
         self._fixed = {row.run for row in experiment.rows if row.fixed}
-        self._histories, self._gaps, self._place = list(histories), gaps, place
+        self._histories, self._gaps, self._grid_file = list(histories), gaps, grid_file
         rows = [row | {"labels": labels} for scores, labels in files for row in scores.to_pylist()]
         frame = pd.DataFrame(rows, columns=[*SCORES.names, "labels"], dtype=object)
         self._scores = dict(iter(frame.groupby(["run", "suite", "task"])))
-        self._labels = {suite: {*chain(*own)} for suite, own in frame.groupby(["run", "suite"])["labels"]}
+        self._labels = {
+            suite: {*chain(*labels)} for suite, labels in frame.groupby(["run", "suite"])["labels"]
+        }
         self.values = cache(self._values)  # by run and heading
 
     def labels(self, run: str, heading: str) -> set[Label]:
@@ -212,32 +214,32 @@ class _Table:
         """Return the values of one run in one column, multiplied by its scale."""
         rows = self._scores[run, column.suite, column.task]
         exact = rows[(rows["aggregation"] == column.aggregation) & (rows["metric"] == column.metric)]
-        found = exact.dropna(subset="value").sort_values("seed")
-        if len(sizes := sorted({*found["n"]})) > 1:
-            where = f"{self._place}.columns, {column.heading}"
+        scores = exact.dropna(subset="value").sort_values("seed")
+        if len(sizes := sorted({*scores["n"]})) > 1:
+            where = f"{self._grid_file}.columns, {column.heading}"
             raise DataError(f"{where}: seeds of {run} have different data, n {sizes}. Rerun them.")
-        notes = ["measured on this machine"] if column.measured and len(found) else []
+        notes = ["measured on this machine"] if column.measured and len(scores) else []
         notes += [*rows["note"][rows["value"].isna()]]
         if exact.empty and not notes:
             known = sorted({*rows["aggregation"][rows["metric"] == column.metric]})
             notes = [f"{column.task} has no aggregation {column.aggregation}; has {', '.join(known)}"]
-        values = dict(zip(found["seed"], found["value"] * column.scale, strict=True))
+        values = dict(zip(scores["seed"], scores["value"] * column.scale, strict=True))
         return CellValues(
-            values, max(sizes, default=0), tuple(dict.fromkeys(filter(None, [*notes, *found["note"]])))
+            values, max(sizes, default=0), tuple(dict.fromkeys(filter(None, [*notes, *scores["note"]])))
         )
 
     def _path(self, run: str, column: PathColumn) -> CellValues:
         """Return the values of a training's own metric at one step; empty for runs without this metric."""
         at_step = (pc.field("metric") == column.path_of) & (pc.field("step") == column.step)
-        found = {
+        by_seed = {
             history.seed: value
             for history in self._histories
             if history.run == run
             for value in history.table.filter(at_step)["value"].to_pylist()
         }
-        if not found:
+        if not by_seed:
             return CellValues({}, 0, (f"its training has no {column.path_of} of step {column.step}",))
-        return CellValues(dict(sorted(found.items())), 1, ())
+        return CellValues(dict(sorted(by_seed.items())), 1, ())
 
     def _gain(self, run: str, heading: str) -> CellValues:
         """Return the values of a run minus those of its baseline."""
@@ -266,8 +268,8 @@ class _Table:
         # one value on each side: such as numbers of parameters, which are not random
         if not gains or len({*ours}) == len({*theirs}) == 1:
             return {"baseline": baseline, "difference": fmean(ours) - fmean(theirs)}
-        found = over_pairs(gains, significance)
-        tested = {"difference": found.difference, "p_value": found.p, "detectable": found.detectable}
+        evidence = over_pairs(gains, significance)
+        tested = {"difference": evidence.difference, "p_value": evidence.p, "detectable": evidence.detectable}
         return tested | {"baseline": baseline}
 
     def shows(self, heading: str) -> dict[str, Any]:
@@ -300,16 +302,16 @@ def _combined(parts: Mapping[str, CellValues], number: Callable[..., float | Non
     seeds = {heading: {*part.by_seed} for heading, part in parts.items()}
     every, shared = set.union(*seeds.values()), sorted(set.intersection(*seeds.values()))
     numbers = {seed: number(*(part.by_seed[seed] for part in parts.values())) for seed in shared}
-    found = {seed: value for seed, value in numbers.items() if value is not None}
-    if gaps := [heading for heading, own in seeds.items() if not own]:
+    values = {seed: value for seed, value in numbers.items() if value is not None}
+    if gaps := [heading for heading, scored in seeds.items() if not scored]:
         notes = [f"needs {', '.join(gaps)}"]
     elif not shared:
         notes = ["no seed has all of its columns"]
-    elif having := ", ".join(heading for heading, own in seeds.items() if own < every):
+    elif having := ", ".join(heading for heading, scored in seeds.items() if scored < every):
         notes = [f"over {len(shared)} of {len(every)} seeds, which {having} has"]
     else:
-        notes = [] if len(found) == len(shared) else [f"{[*parts][-1]} is 0"]
-    return CellValues(found, n if found else 0, tuple(notes))
+        notes = [] if len(values) == len(shared) else [f"{[*parts][-1]} is 0"]
+    return CellValues(values, n if values else 0, tuple(notes))
 
 
 def make_table(job: Job) -> None:

@@ -105,29 +105,36 @@ def judge_claims(job: Job) -> None:
             name: record_of(made_by).settings.get("trained") or {} for name, (made_by, _) in tables.items()
         },
     )
-    found = [compare(claim, material, significance) for claim in held.claims]
-    job.write({"verdicts": judged(held, found, significance)})
+    results = [compare(claim, material, significance) for claim in held.claims]
+    job.write({"verdicts": judged(held, results, significance)})
 
 
-def judged(held: StudyClaims, found: Sequence[Compared | str], significance: Significance) -> pa.Table:
+def judged(held: StudyClaims, results: Sequence[Compared | str], significance: Significance) -> pa.Table:
     """Return the table of claims with their verdicts.
 
     Args:
         held: The claims and the scale of the study.
-        found: The comparison of each claim, or the reason why it was not compared.
+        results: The comparison of each claim, or the reason why it was not compared.
         significance: Settings of the tests of differences.
     """
-    tested = [one.evidence.p for one in found if not isinstance(one, str) and one.evidence.p is not None]
+    tested = [
+        result.evidence.p
+        for result in results
+        if not isinstance(result, str) and result.evidence.p is not None
+    ]
     corrected = iter(holm(tested))
-    p_values = [None if isinstance(one, str) or one.evidence.p is None else next(corrected) for one in found]
+    p_values = [
+        None if isinstance(result, str) or result.evidence.p is None else next(corrected)
+        for result in results
+    ]
     rows = [
         claim.model_dump(exclude={"compared"})
         | (
-            {"verdict": NOT_RUN, "reason": one, "labels": []}
-            if isinstance(one, str)
-            else _compared(claim, one, p, significance, held.scale)
+            {"verdict": NOT_RUN, "reason": result, "labels": []}
+            if isinstance(result, str)
+            else _compared(claim, result, p, significance, held.scale)
         )
-        for claim, one, p in zip(held.claims, found, p_values, strict=True)
+        for claim, result, p in zip(held.claims, results, p_values, strict=True)
     ]
     return pa.Table.from_pylist(rows, schema=CLAIMS)
 
@@ -143,41 +150,43 @@ def verdict(
 
 
 def _compared(
-    claim: Claim, found: Compared, p: float | None, significance: Significance, scale: Scale
+    claim: Claim, compared: Compared, p: float | None, significance: Significance, scale: Scale
 ) -> Row:
-    evidence, comparison, decides = found.evidence, claim.compared, None if scale == "demo" else p
+    evidence, comparison, decides = compared.evidence, claim.compared, None if scale == "demo" else p
     assert isinstance(comparison, ClaimComparison)
     kind = verdict(evidence.difference, decides, claim.expects, claim.margin or 0, significance.alpha)
     return {
         "verdict": kind,
-        "reason": reason(found, kind, comparison.note, significance.alpha, scale),
+        "reason": reason(compared, kind, comparison.note, significance.alpha, scale),
         "table": comparison.table,
         "run": comparison.ours,
         "heading": comparison.heading,
         "baseline": comparison.theirs,
         "baseline_heading": comparison.their_heading,
-        "ours": found.means[0],
-        "theirs": found.means[1],
+        "ours": compared.means[0],
+        "theirs": compared.means[1],
         "difference": evidence.difference,
         "low": evidence.low,
         "high": evidence.high,
-        "over": found.over,
+        "over": compared.over,
         "n": evidence.n,
         "detectable": evidence.detectable,
         "p_value": evidence.p,
         "corrected_p": p,
-        "labels": sorted({label for side in found.sides for label in side["labels"]}),
+        "labels": sorted({label for side in compared.sides for label in side["labels"]}),
     }
 
 
-def reason(found: Compared, kind: Kind, note: str, alpha: float, scale: Scale) -> str:
+def reason(compared: Compared, kind: Kind, note: str, alpha: float, scale: Scale) -> str:
     """Return the reason of a verdict in one line."""
-    evidence, note = found.evidence, "; ".join(filter(None, [found.trained, note]))
+    evidence, note = compared.evidence, "; ".join(filter(None, [compared.trained, note]))
     direction = "higher" if evidence.difference > 0 else "lower"
     shown, why = f"{brief(abs(evidence.difference))} {direction}" if evidence.difference else "equal", ""
     if evidence.low is None or evidence.high is None:
-        several = any((side["seeds"] or 1) > 1 for side in found.sides)
-        fewer = f"fewer than three {found.over or 'seeds'} in common" if several else "one value on each side"
+        several = any((side["seeds"] or 1) > 1 for side in compared.sides)
+        fewer = (
+            f"fewer than three {compared.over or 'seeds'} in common" if several else "one value on each side"
+        )
         return "; ".join(filter(None, [shown, f"{fewer}: not tested", note]))
     if scale == "demo":
         why = "a demo decides no claim"
@@ -187,7 +196,7 @@ def reason(found: Compared, kind: Kind, note: str, alpha: float, scale: Scale) -
         missed = f"a true difference below {brief(evidence.detectable or 0)} would mostly go unseen"
         why = f"even if only this claim is tested, {missed}"
     interval = f"{brief(evidence.low)} to {brief(evidence.high)}"
-    return "; ".join(filter(None, [f"{shown} ({interval}) over {evidence.n:,} {found.over}", why, note]))
+    return "; ".join(filter(None, [f"{shown} ({interval}) over {evidence.n:,} {compared.over}", why, note]))
 
 
 def compare(claim: Claim, material: Material, significance: Significance) -> Compared | str:
@@ -227,8 +236,8 @@ def _tested(
         )
         return Compared(sides, "pairs", (sides[0]["mean"], sides[1]["mean"]), evidence)
     over, pairs = _repeated(sides, fixed, "seeds" if grid else "draws")
-    means = (fmean(one for one, _ in pairs), fmean(other for _, other in pairs))
-    evidence = over_pairs([one - other for one, other in pairs], significance, claim.margin)
+    means = (fmean(ours for ours, _ in pairs), fmean(theirs for _, theirs in pairs))
+    evidence = over_pairs([ours - theirs for ours, theirs in pairs], significance, claim.margin)
     return Compared(sides, over, means, evidence)
 
 
@@ -254,26 +263,28 @@ def _resampled(
     columns = [grid.averaged(row["heading"]) for row in sides]
     ours, theirs = (
         [
-            one
-            for one in part
-            if isinstance(one, Column) and (one.aggregation, one.metric) == ("all", "spearman")
+            column
+            for column in part
+            if isinstance(column, Column) and (column.aggregation, column.metric) == ("all", "spearman")
         ]
         for part in columns
     )
-    alike = [one.task for one in ours] == [other.task for other in theirs]
+    alike = [column.task for column in ours] == [column.task for column in theirs]
     if not ours or not alike or [ours, theirs] != columns:
         return []
-    found = []
-    for one, other in zip(ours, theirs, strict=True):
-        task, places = one.task, [(sides[0]["run"], one.suite), (sides[1]["run"], other.suite)]
-        if not material.pairs.keys() >= {*places}:
+    differences = []
+    for our, their in zip(ours, theirs, strict=True):
+        task, keys = our.task, [(sides[0]["run"], our.suite), (sides[1]["run"], their.suite)]
+        if not material.pairs.keys() >= {*keys}:
             return []
-        pairs = [material.pairs[place].filter(pc.field("task") == task) for place in places]
+        pairs = [material.pairs[key].filter(pc.field("task") == task) for key in keys]
         gold, same = (table["gold"].to_numpy() for table in pairs)
         if not np.array_equal(gold, same):
-            runs = " and ".join(run for run, _ in places)
+            runs = " and ".join(run for run, _ in keys)
             raise DataError(f"{runs} were scored on different pairs of {task}. Rerun their evaluation.")
         cosines = [table["cosine"].to_numpy() for table in pairs]
         mixed_R = resampled(gold, cosines[0], cosines[1], significance)
-        found.append((observed(gold, cosines[0], cosines[1]) * one.scale, mixed_R * one.scale, len(gold)))
-    return found
+        differences.append(
+            (observed(gold, cosines[0], cosines[1]) * our.scale, mixed_R * our.scale, len(gold))
+        )
+    return differences

@@ -13,7 +13,7 @@ from workflow_scripts.graph.claims import claim_errors
 from workflow_scripts.graph.configuration import read_mapping
 from workflow_scripts.graph.extraction import definable_rows, names, tables_of
 from workflow_scripts.graph.study import Study
-from workflow_scripts.reporting.extraction import places
+from workflow_scripts.reporting.extraction import positions
 from workflow_scripts.settings.report import CLAIMS_FOLDER, Claim, ClaimComparison, claims_in
 
 STUDIES = {
@@ -94,7 +94,7 @@ def test_rows_of_extraction_are_named_as_in_its_tables(table):
     """Rows of the extraction study are named as its tables name them."""
     settings = settings_with("config/config.yaml")
     block = tables_of(settings.extraction)[table]
-    shown = places(block, names(settings, block))
+    shown = positions(block, names(settings, block))
     rows, headings = definable_rows(settings.extraction, table)
     several = len({place.group for place in shown}) > 1
     assert shown

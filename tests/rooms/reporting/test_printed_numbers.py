@@ -9,7 +9,7 @@ from tests.support.snakemake_plans import study_in
 from workflow_scripts.graph.extraction import names
 from workflow_scripts.graph.reporting import Figures
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.reporting.extraction import places
+from workflow_scripts.reporting.extraction import positions
 from workflow_scripts.settings.extraction import DIGITS
 from workflow_scripts.settings.grids import PAPERS
 
@@ -52,7 +52,7 @@ def test_every_panel_of_a_figure_is_drawn_or_has_a_reason(paper):
 def extraction_cells(settings):
     """Table, row and heading of every cell of the extraction study's tables."""
     for name, table in settings.extraction.tables.items():
-        shown = places(table, names(settings, table))
+        shown = positions(table, names(settings, table))
         yield from ((name, place.run, place.column) for place in shown)
     for name, block in settings.extraction.statistics.items():
         for row in block.rows:
