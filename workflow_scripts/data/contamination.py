@@ -85,7 +85,11 @@ def contained(trained: Iterable[str], evaluated: Iterable[str]) -> set[str]:
     for words in map(_words, trained):
         for start in range(len(words) - _MIN_WORDS + 1):
             candidates = by_start.get(words[start : start + _MIN_WORDS], {})
-            matches |= {text for text, own in candidates.items() if words[start : start + len(own)] == own}
+            matches |= {
+                text
+                for text, sequence in candidates.items()
+                if words[start : start + len(sequence)] == sequence
+            }
     return matches
 
 

@@ -186,18 +186,18 @@ def _in_form(rows: pa.Table, source: HubSource, split: str, form: str) -> pa.Tab
     for name, value in source.filter.items():
         rows = rows.filter(pc.equal(rows[name].cast(pa.string()), value))
     constants = {"split": source.split_names.get(split)} | source.constants
-    made = []
+    columns = []
     for field in FORMS[form]:
         if field.name in source.columns:
             column = source.columns[field.name]
             try:
-                made.append(_converted(rows[column], field))
+                columns.append(_converted(rows[column], field))
             except (pa.ArrowException, ValueError) as error:
                 problem = f"column {column!r} cannot be read as {field.name}: {error}"
                 raise DataError(f"{where}: {problem}. Correct the data, or choose another column.") from error
         else:
-            made.append(pa.array([constants.get(field.name)] * len(rows), field.type))
-    return pa.table(made, schema=FORMS[form])
+            columns.append(pa.array([constants.get(field.name)] * len(rows), field.type))
+    return pa.table(columns, schema=FORMS[form])
 
 
 def _converted(cells: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray | pa.Array:
@@ -307,8 +307,8 @@ def _check_texts(name: str, table: pa.Table) -> None:
         for problem, faulty in checks.items():
             row = pc.index(faulty, True).as_py()
             if row >= 0:
-                place = f"datasets.{name}: row {row + 1}: {field.name}"
-                raise DataError(f"{place} {problem}. Correct the file, or obtain it again.")
+                cell = f"datasets.{name}: row {row + 1}: {field.name}"
+                raise DataError(f"{cell} {problem}. Correct the file, or obtain it again.")
         if (
             field.name in TEXT_COLUMNS
             and pc.all(pc.match_substring_regex(texts, r"^\s*\d+(\.\d+)?\s*$")).as_py()
@@ -353,7 +353,9 @@ def _check_labels(name: str, contract: Contract, table: pa.Table) -> None:
 def _spelt_alike(label: str) -> str:
     """Return the form that labels share if they differ in white space, case, hidden characters, Unicode or decimals."""
     text = unicodedata.normalize("NFKC", label).casefold()
-    visible = "".join(one for one in text if not one.isspace() and unicodedata.category(one) != "Cf")
+    visible = "".join(
+        character for character in text if not character.isspace() and unicodedata.category(character) != "Cf"
+    )
     return str(number_of(visible)) if _is_number(visible) else visible
 
 

@@ -61,7 +61,7 @@ def check_usable(folder: Path) -> None:
     """
     from transformers import AutoConfig, AutoTokenizer  # slow to import
 
-    place, options = encoder_folder(folder), {"local_files_only": True, "trust_remote_code": False}
+    root, options = encoder_folder(folder), {"local_files_only": True, "trust_remote_code": False}
     modules = published_modules(folder)
     for module in modules:  # sentence-transformers would run code of a local folder
         if module.type.partition(".")[0] != "sentence_transformers":
@@ -74,20 +74,20 @@ def check_usable(folder: Path) -> None:
     if elsewhere := settings.get("tokenizer_name_or_path"):
         problem = f"tokenizer_name_or_path: '{elsewhere}', which is outside the folder"
         raise DataError(f"{file}: {problem}. Put the tokeniser's files into the folder.")
-    if (place / ADAPTER).exists():
+    if (root / ADAPTER).exists():
         advice = "Merge it into the weights (merge_and_unload of peft) and remove its files."
-        raise DataError(f"{place / ADAPTER}: an adapter, which is not applied. {advice}")
+        raise DataError(f"{root / ADAPTER}: an adapter, which is not applied. {advice}")
     try:
-        config = AutoConfig.from_pretrained(place, **options)
-        tokeniser = AutoTokenizer.from_pretrained(place, **options)
+        config = AutoConfig.from_pretrained(root, **options)
+        tokeniser = AutoTokenizer.from_pretrained(root, **options)
     except Exception as error:  # the libraries that read these files raise many types
         raise unreadable(folder, "configuration or tokeniser", error) from error
     if config.to_dict().get("quantization_config"):
         problem = "the weights are quantised"
-        raise DataError(f"{place / CONFIG}: {problem}. Choose the encoder in float32 or half precision.")
+        raise DataError(f"{root / CONFIG}: {problem}. Choose the encoder in float32 or half precision.")
     last, rows = max(tokeniser.get_vocab().values()), getattr(config, "vocab_size", math.inf)
     if last >= rows:
         problem = f"the tokeniser has ids up to {last}, but the embedding matrix has only {rows} rows"
         raise DataError(
-            f"{place}: {problem}. Enlarge the matrix (resize_token_embeddings), or remove the tokens."
+            f"{root}: {problem}. Enlarge the matrix (resize_token_embeddings), or remove the tokens."
         )

@@ -13,8 +13,8 @@ _BATCH = 2000  # sentences checked at once
 
 def pick_exemplars(job: Job) -> None:
     """Pick one pool of redundant exemplars from the first sentences of a corpus that qualify (rule pick_exemplars)."""
-    place = f"exemplars.{job.wildcards['pool']}"
-    pool = ExtractivePool.parse(job.settings["pool"], place)
+    path = f"exemplars.{job.wildcards['pool']}"
+    pool = ExtractivePool.parse(job.settings["pool"], path)
     counts = job.read("words", WORD_COUNTS)
     words = top_words(counts, pool.word_list_size)
     validator = Validator(pool, words, token_counter(job.input("encoder").parent))
@@ -26,12 +26,12 @@ def pick_exemplars(job: Job) -> None:
         if len(candidates) >= pool.max_candidates:
             break
     cover = greedy_cover(candidates, validator.listed, pool)
-    if found := lacks(cover, validator.listed, pool):
+    if problem := lacks(cover, validator.listed, pool):
         scarce = len(candidates) < pool.max_candidates  # no further ones exist in the corpus
         advice = (
             f"{'Choose a larger corpus' if scarce else 'Increase max_candidates'}, or reduce word_list_size"
         )
-        raise DataError(f"{place}: of {len(candidates)} usable sentences, {found}. {advice}.")
+        raise DataError(f"{path}: of {len(candidates)} usable sentences, {problem}. {advice}.")
     tables = {
         "exemplars": pool_table([candidates[number] for number in cover.chosen]),
         "dropped": table_of(sorted(validator.refused.items()), DROPPED),

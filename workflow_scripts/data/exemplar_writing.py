@@ -44,7 +44,9 @@ class ModelValidator(Validator):
 
     def without_canned(self, candidates: list[Candidate]) -> list[Candidate]:
         """Return the candidates that answer no later call; others are counted."""
-        kept = [c for c in candidates if self.repeated_in.get(word_tuple(c.sentence), c.place) == c.place]
+        kept = [
+            c for c in candidates if self.repeated_in.get(word_tuple(c.sentence), c.position) == c.position
+        ]
         self.refused += Counter({"in several answers": len(candidates) - len(kept)})
         return kept
 
@@ -67,7 +69,7 @@ def write_pool(
     words: list[str],
     validator: ModelValidator,
     pool: LlmPool,
-    place: str,
+    path: str,
 ) -> tuple[list[Candidate], list[Row]]:
     """Request sentences until ``pool`` is full and every word is used often enough.
 
@@ -81,7 +83,7 @@ def write_pool(
         words: The list of words, as shown in the prompt.
         validator: Rules of the pool; counts refused sentences.
         pool: Required contents of the pool, and the maximum number of calls.
-        place: Block of the configuration, for messages.
+        path: Block of the configuration, for messages.
 
     Returns:
         The sentences of the pool, and the calls from whose answers they were chosen.
@@ -92,9 +94,9 @@ def write_pool(
     candidates: list[Candidate] = []
     calls: list[Row] = []
     watch = CircuitBreaker(llm.place, pool.max_calls)
-    waiting = prompts(template, words, pool, place)
+    waiting = prompts(template, words, pool, path)
     if llm.asks_json:
-        _choose_form(llm, ledger, next(prompts(template, words, pool, place)))
+        _choose_form(llm, ledger, next(prompts(template, words, pool, path)))
     problem = None
     with progress(pool.max_calls, "exemplars", "call") as bar:
         while batch := [llm.request(prompt) for prompt in islice(waiting, _least_calls(pool, candidates))]:
@@ -104,7 +106,7 @@ def write_pool(
                 candidates += _usable(rows[request.key], len(calls), validator, pool.sentences_per_call)
                 candidates = validator.without_canned(candidates)
                 if len(calls) == IN_A_ROW and not candidates:
-                    raise _useless(place, calls[-1], validator)
+                    raise _useless(path, calls[-1], validator)
                 cover = greedy_cover(candidates, validator.listed, pool)
                 bar.set_postfix_str(
                     f"{len(candidates)} sentences, {len(cover.lacking)} words to go", refresh=False
@@ -114,7 +116,7 @@ def write_pool(
                 if problem is None:
                     return [candidates[index] for index in cover.chosen], calls
     raise ApiError(
-        f"{place}: after {pool.max_calls} calls with {len(candidates)} usable sentences, {problem}; "
+        f"{path}: after {pool.max_calls} calls with {len(candidates)} usable sentences, {problem}; "
         f"refused: {dict(validator.refused)}. Increase max_calls; answers are stored."
     )
 
@@ -126,11 +128,11 @@ def _choose_form(llm: Llm, ledger: Ledger, prompt: str) -> None:
     llm.asks_json = first.status != "refused"
 
 
-def _useless(place: str, last: Row, validator: ModelValidator) -> ApiError:
+def _useless(path: str, last: Row, validator: ModelValidator) -> ApiError:
     """Return the error for a model whose first answers contain no usable sentence."""
     problem = f"{IN_A_ROW} answers without a usable sentence; refused: {dict(validator.refused)}"
     advice = "Correct the prompt, or choose another model; answers are stored."
-    return ApiError(f"{place}: {problem}; the last answer: {redacted(last.answer or 'nothing')!r}. {advice}")
+    return ApiError(f"{path}: {problem}; the last answer: {redacted(last.answer or 'nothing')!r}. {advice}")
 
 
 def _least_calls(pool: LlmPool, candidates: list[Candidate]) -> int:
@@ -139,7 +141,7 @@ def _least_calls(pool: LlmPool, candidates: list[Candidate]) -> int:
     return least if candidates else min(least, IN_A_ROW)
 
 
-def prompts(template: str, words: list[str], pool: LlmPool, place: str) -> Iterator[str]:
+def prompts(template: str, words: list[str], pool: LlmPool, path: str) -> Iterator[str]:
     """Yield the prompt of each call, with words drawn with the pool's seed and the number of the call.
 
     Raises:
@@ -155,10 +157,10 @@ def prompts(template: str, words: list[str], pool: LlmPool, place: str) -> Itera
         except (KeyError, ValueError) as error:
             known = ", ".join(f"${name}" for name in values)
             raise ConfigError(
-                f"{place}: prompt {pool.prompt}: {error}. Choose placeholders from: {known}."
+                f"{path}: prompt {pool.prompt}: {error}. Choose placeholders from: {known}."
             ) from None
         if joined not in prompt:
-            raise ConfigError(f"{place}: prompt {pool.prompt}: no placeholder $words. Add it.")
+            raise ConfigError(f"{path}: prompt {pool.prompt}: no placeholder $words. Add it.")
         yield prompt
 
 
@@ -184,8 +186,8 @@ def _source(llm: Llm, block: LlmBlock, calls: list[Row]) -> Input:
 
 def write_exemplars(job: Job) -> None:
     """Fill one pool of redundant exemplars with sentences of a language model (rule write_exemplars)."""
-    place = f"exemplars.{job.wildcards['pool']}"
-    pool = LlmPool.parse(job.settings["pool"], place)
+    path = f"exemplars.{job.wildcards['pool']}"
+    pool = LlmPool.parse(job.settings["pool"], path)
     block = LlmBlock.parse(job.operational["service"]["llm"] | job.settings["llm"], f"llms.{pool.llm}")
     counts = job.read("words", WORD_COUNTS)
     words = top_words(counts, pool.word_list_size)
@@ -193,7 +195,7 @@ def write_exemplars(job: Job) -> None:
     template = job.input("prompt").read_text("utf-8")
     with Ledger(job.workplace.answer_store, read_only=job.workplace.offline) as ledger:
         llm = Llm(block, f"llms.{pool.llm}", ledger, pool.sentences_per_call)
-        chosen, calls = write_pool(llm, ledger, template, words, validator, pool, place)
+        chosen, calls = write_pool(llm, ledger, template, words, validator, pool, path)
     tables = {
         "exemplars": pool_table(chosen),
         "dropped": table_of(sorted(validator.refused.items()), DROPPED),

@@ -29,7 +29,7 @@ class Candidate(NamedTuple):
     listed: Counter[str]
     """Uses of each listed word."""
     source: str
-    place: int
+    position: int
     """Number of its call, or its row in the corpus."""
 
 
@@ -67,16 +67,16 @@ class Validator:
         self._tokens_of = tokens_of
         self._seen: set[tuple[str, ...]] = set()
         self.repeated_in: dict[tuple[str, ...], int] = {}
-        """Place of the last repetition of each repeated sentence, by its words."""
+        """Position of the last repetition of each repeated sentence, by its words."""
 
-    def accept(self, sentences: list[str], source: str, places: Iterable[int]) -> list[Candidate]:
+    def accept(self, sentences: list[str], source: str, positions: Iterable[int]) -> list[Candidate]:
         """Return the sentences that meet the rules of the pool, in order."""
         accepted = []
-        for sentence, place, tokens in zip(sentences, places, self._tokens_of(sentences), strict=True):
+        for sentence, position, tokens in zip(sentences, positions, self._tokens_of(sentences), strict=True):
             words = word_tuple(sentence)
             reason = self._fault(sentence, words)
             if words in self._seen and reason:
-                self.repeated_in[words] = place
+                self.repeated_in[words] = position
             elif not reason:
                 self._seen.add(words)
                 if tokens > self._pool.max_tokens:
@@ -85,7 +85,7 @@ class Validator:
                 self.refused[reason] += 1
                 continue
             listed = Counter(word for word in words if word in self._known)
-            accepted.append(Candidate(sentence, tokens, len(words), listed, source, place))
+            accepted.append(Candidate(sentence, tokens, len(words), listed, source, position))
         return accepted
 
     def _fault(self, sentence: str, words: tuple[str, ...]) -> str | None:
@@ -139,7 +139,7 @@ def greedy_cover(candidates: Sequence[Candidate], listed: Sequence[str], pool: P
 
 def pool_table(candidates: Iterable[Candidate]) -> pa.Table:
     """Return candidates as a table with the columns of ``columns.EXEMPLARS``."""
-    rows = [(c.sentence, c.tokens, c.words, c.listed.total(), c.source, c.place) for c in candidates]
+    rows = [(c.sentence, c.tokens, c.words, c.listed.total(), c.source, c.position) for c in candidates]
     return table_of(rows, EXEMPLARS)
 
 

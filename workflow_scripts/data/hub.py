@@ -53,8 +53,8 @@ def listing(repository: str, revision: str, kind: Kind) -> set[str]:
     hub = HfApi()
     info = hub.model_info if kind == "model" else hub.dataset_info
     with reaching(f"hub:{repository}@{revision}"):
-        found = info(repository, revision=revision, timeout=_SECONDS)
-    return {sibling.rfilename for sibling in found.siblings or ()}
+        description = info(repository, revision=revision, timeout=_SECONDS)
+    return {sibling.rfilename for sibling in description.siblings or ()}
 
 
 def download(repository: str, revision: str, kind: Kind, patterns: list[str] | None = None) -> Path:
@@ -76,24 +76,24 @@ def download(repository: str, revision: str, kind: Kind, patterns: list[str] | N
     """
     from huggingface_hub import snapshot_download  # slow to import, and needed only for this kind of source
 
-    found = find(repository, revision, kind)
+    commit = find(repository, revision, kind)
     with reaching(f"hub:{repository}@{revision}"):
         folder = snapshot_download(
             repository,
             repo_type=kind,
             revision=revision,
             allow_patterns=patterns,
-            local_files_only=found is None,
+            local_files_only=commit is None,
         )
     return Path(folder)
 
 
 @contextmanager
-def reaching(place: str) -> Iterator[None]:
+def reaching(repository: str) -> Iterator[None]:
     """Turn every failed request to the Hub into a one-line error.
 
     Args:
-        place: The repository, for the message.
+        repository: The repository, for the message.
 
     Raises:
         MissingError: if it does not exist.
@@ -111,7 +111,7 @@ def reaching(place: str) -> Iterator[None]:
         responses = [getattr(cause, "response", None) for cause in causes]
         status = next((response.status_code for response in responses if response is not None), None)
         message = (str(causes[-1]).splitlines() or [""])[0].rstrip(". ")
-        problem = f"{place}: {type(causes[-1]).__name__}: {message}"
+        problem = f"{repository}: {type(causes[-1]).__name__}: {message}"
         if status in (401, 403):
             advice = "not allowed: ask for access, then log in with hf auth login"
             raise UnreachableError(f"{problem} ({advice})") from error

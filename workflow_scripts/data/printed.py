@@ -44,12 +44,12 @@ class Printed(NamedTuple):
 _NEEDED = ("row", "column", "grid", "run", "heading", "value", "source")
 
 
-def read_printed(content: bytes, place: str) -> list[Printed]:
+def read_printed(content: bytes, path: str) -> list[Printed]:
     """Return the printed numbers in one file.
 
     Args:
         content: CSV in UTF-8.
-        place: Path of the file.
+        path: Path of the file.
 
     Raises:
         DataError: if the file is not a CSV in UTF-8, a column is missing, or a value is not a number.
@@ -57,22 +57,22 @@ def read_printed(content: bytes, place: str) -> list[Printed]:
     try:
         rows = list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True))
     except (UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{place}: not CSV in UTF-8: {error}. Save it in this format.") from error
-    table = place.rpartition("/")[2].removesuffix(".csv")
-    return [_number(row, table, f"{place}: row {line}") for line, row in enumerate(rows, start=1)]
+        raise DataError(f"{path}: not CSV in UTF-8: {error}. Save it in this format.") from error
+    table = path.rpartition("/")[2].removesuffix(".csv")
+    return [_number(row, table, f"{path}: row {line}") for line, row in enumerate(rows, start=1)]
 
 
-def _number(row: Mapping[str | None, str | None], table: str, place: str) -> Printed:
+def _number(row: Mapping[str | None, str | None], table: str, where: str) -> Printed:
     if missing := [name for name in _NEEDED if row.get(name) is None]:
-        raise DataError(f"{place} has no {', '.join(missing)}. Write the columns {', '.join(_NEEDED)}.")
+        raise DataError(f"{where} has no {', '.join(missing)}. Write the columns {', '.join(_NEEDED)}.")
     if None in row:  # csv's key of cells beyond the header
-        raise DataError(f"{place} has more cells than the header. Put text with commas into quotation marks.")
+        raise DataError(f"{where} has more cells than the header. Put text with commas into quotation marks.")
     cells: dict[str, Any] = {name: row.get(name) or "" for name in Printed._fields} | {"table": table}
     try:
         return Printed(**cells | {"value": float(cells["value"]) if cells["value"] else None})
     except ValueError as error:
         raise DataError(
-            f"{place}: value '{row['value']}' is not a number. Write a number, or leave the cell empty."
+            f"{where}: value '{row['value']}' is not a number. Write a number, or leave the cell empty."
         ) from error
 
 
@@ -91,7 +91,7 @@ def cell_numbers(
         DataError: as ``read_printed``; or if a row's run and heading are not in the grid, or have no value or two; or
             if one of the other grids has no common cell.
     """
-    every = [number for place, content in contents.items() for number in read_printed(content, place)]
+    every = [number for path, content in contents.items() for number in read_printed(content, path)]
     in_tables = [number for number in every if PLACED not in number.heading]
     if others:
         shared = [
@@ -109,13 +109,13 @@ def cell_numbers(
     return _by(("run", "heading"), ours)
 
 
-def as_printed(content: bytes, place: str) -> dict[tuple[str, ...], Printed]:
+def as_printed(content: bytes, path: str) -> dict[tuple[str, ...], Printed]:
     """Return the numbers in one file by the paper's group, row and column; a single group is named "".
 
     Raises:
         DataError: as ``read_printed``, or if a cell has no value or two.
     """
-    printed = read_printed(content, place)
+    printed = read_printed(content, path)
     if len({number.group for number in printed}) == 1:
         printed = [number._replace(group="") for number in printed]
     return _by(("group", "row", "column"), printed)

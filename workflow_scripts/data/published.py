@@ -75,8 +75,8 @@ def read_json(file: Path, kind: Any = dict[str, Any]) -> Any:
         return TypeAdapter(kind).validate_json(file.read_bytes()) if file.is_file() else {}
     except ValidationError as error:
         first = error.errors()[0]
-        place = "".join(f"{part}: " for part in first["loc"])
-        raise DataError(f"{file}: {place}{first['msg']}. Obtain the model again.") from error
+        key = "".join(f"{part}: " for part in first["loc"])
+        raise DataError(f"{file}: {key}{first['msg']}. Obtain the model again.") from error
 
 
 def published_modules(folder: Path) -> list[Module]:
@@ -101,8 +101,8 @@ def files_of(folder: Path) -> list[str]:
     """
     from workflow_scripts.provenance.artefacts import RECORD_FILE  # slow to import
 
-    places = {folder, *(folder / module.path for module in published_modules(folder))}
-    files = (file for place in places for file in place.glob("*") if file.is_file())
+    folders = {folder, *(folder / module.path for module in published_modules(folder))}
+    files = (file for path in folders for file in path.glob("*") if file.is_file())
     names = sorted(
         file.relative_to(folder).as_posix()
         for file in files
@@ -170,9 +170,9 @@ def applied_as_published(folder: Path) -> Iterator[str]:
             yield f"{file}: {name}: {json.dumps(value)}"
     if "message" in settings.get("modality_config", {}):
         yield f"{file}: modality_config: a chat template around texts"
-    config, place = read_json(encoder_folder(folder) / CONFIG), encoder_folder(folder) / CONFIG
+    config, config_file = read_json(encoder_folder(folder) / CONFIG), encoder_folder(folder) / CONFIG
     if config.get("is_encoder_decoder") or "t5" in (config.get("model_type") or ""):
-        yield f"{place}: {config['model_type']}, an encoder with a decoder"
+        yield f"{config_file}: {config['model_type']}, an encoder with a decoder"
 
 
 def published_labels(folder: Path) -> Iterator[str]:

@@ -46,12 +46,12 @@ def judge(trips: pd.DataFrame, similarities: pa.Table | None, settings: Threshol
     rejected = unlike.union(astray)
     if len(rejected) > settings.rejected_share * len(compared):
         worst = trips.set_index("row").loc[compared["own"].idxmin()]
-        found = (
+        problem = (
             f"{len(rejected)} of {len(compared)} round trips are unlike their sentences, or nearer to others"
         )
         shown = f"{worst['sentence']!r} came back as {worst['back']!r}, through {worst['pivot']!r}"
         raise DataError(
-            f"{found}, more than rejected_share {settings.rejected_share:g}: {shown}. Correct the "
+            f"{problem}, more than rejected_share {settings.rejected_share:g}: {shown}. Correct the "
             "translator, and remove its answers from the ledger (docs/provenance.md), or increase "
             "rejected_share."
         )
@@ -88,12 +88,16 @@ def to_train_on(
     usable = rows[rows["outcome"].isin(wanted)]
     dropped = Counter(rows["outcome"].drop(usable.index))
     forth, back = (repeated(zip(usable["sentence"], usable[leg], strict=True)) for leg in ("pivot", "back"))
-    own = usable[~usable["pivot"].isin(forth) & ~usable["back"].isin(back)]
-    dropped["rejected: given to several different sentences"] += len(usable) - len(own)
+    unambiguous = usable[~usable["pivot"].isin(forth) & ~usable["back"].isin(back)]
+    dropped["rejected: given to several different sentences"] += len(usable) - len(unambiguous)
     if shape.form == "pairs":
-        negatives = pa.nulls(len(own), pa.string())
-        return pa.table([own["sentence"], own["back"], negatives], schema=TRIPLES), +dropped
-    texts = pd.concat([rows["sentence"], own["back"]]) if shape.form == "expanded" else own["back"]
+        negatives = pa.nulls(len(unambiguous), pa.string())
+        return pa.table([unambiguous["sentence"], unambiguous["back"], negatives], schema=TRIPLES), +dropped
+    texts = (
+        pd.concat([rows["sentence"], unambiguous["back"]])
+        if shape.form == "expanded"
+        else unambiguous["back"]
+    )
     distinct = texts.drop_duplicates()
     dropped["repeated"] += len(texts) - len(distinct)
     origins = base.take(pa.array(rows["row"][distinct.index]))
@@ -109,8 +113,8 @@ def gather_round_trips(job: Job) -> None:
     trips = pa.concat_tables(parts).sort_by("row")
     asked = base.slice(0, job.settings["max_sentences"])
     if trips["row"].to_pylist() != list(range(len(asked))) or not trips["sentence"].equals(asked["sentence"]):
-        found = f"{len(trips)} rows do not match the corpus's {len(asked)} sentences"
-        raise DataError(f"{job.inputs('trips')[0].parent}: {found}. Delete the folder and run again.")
+        problem = f"{len(trips)} rows do not match the corpus's {len(asked)} sentences"
+        raise DataError(f"{job.inputs('trips')[0].parent}: {problem}. Delete the folder and run again.")
     thresholds = job.settings["similarity"]
     if thresholds is not None:
         thresholds = Thresholds.parse(thresholds, "round_trip.similarity")

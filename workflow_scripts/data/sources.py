@@ -61,10 +61,11 @@ class SourcePlan(Settings):
             return "none"
         if self.kind == "files":
             return "; ".join(f"{name} sha256:{sha256}" for name, sha256 in sorted(self.files.items()))
-        places = " or ".join(
-            f"{one}{'' if one.revision else ' (no revision set)'}" for one in self.repositories
+        repositories = " or ".join(
+            f"{repository}{'' if repository.revision else ' (no revision set)'}"
+            for repository in self.repositories
         )
-        return {"hub": "", "unreachable": "not reached: ", "absent": "absent: "}[self.kind] + places
+        return {"hub": "", "unreachable": "not reached: ", "absent": "absent: "}[self.kind] + repositories
 
 
 def accepted(pin: Pin) -> Sequence[str]:
@@ -72,7 +73,7 @@ def accepted(pin: Pin) -> Sequence[str]:
     return [pin] if isinstance(pin, str) else pin or []
 
 
-def check_planned(place: str, plan: SourcePlan, read: Iterable[Input]) -> None:
+def check_planned(path: str, plan: SourcePlan, read: Iterable[Input]) -> None:
     """Raise DataError unless a job has read its planned source.
 
     Raises:
@@ -81,7 +82,7 @@ def check_planned(place: str, plan: SourcePlan, read: Iterable[Input]) -> None:
     hashes = {file.path: file.sha256 for file in read}
     if plan.kind == "files" and hashes != plan.files:
         actual = SourcePlan(kind="files" if hashes else "none", files=hashes)
-        raise DataError(f"{place}: read from {actual}, but planned with {plan}. Run it again.")
+        raise DataError(f"{path}: read from {actual}, but planned with {plan}. Run it again.")
 
 
 def expected(source: Any) -> str:
@@ -99,7 +100,7 @@ def promised(file: File) -> str:
     return f"sha256 {' or '.join(accepted(file.sha256)) or 'not pinned'}"
 
 
-def first_available(place: str, sources: Sequence[S], get: Callable[[S], T], remedy: str) -> T:
+def first_available(path: str, sources: Sequence[S], get: Callable[[S], T], remedy: str) -> T:
     """Return the result of ``get`` for the first available source; sources on this machine precede the Hub.
 
     Raises:
@@ -112,7 +113,7 @@ def first_available(place: str, sources: Sequence[S], get: Callable[[S], T], rem
             return get(source)
         except (MissingError, UnreachableError) as error:
             tried.append(error)
-    problem = f"{place}: no source is available: {'; '.join(map(str, tried))}."
+    problem = f"{path}: no source is available: {'; '.join(map(str, tried))}."
     if any(isinstance(error, UnreachableError) for error in tried):
         raise UnreachableError(f"{problem} {remedy}")
     raise MissingError(problem)

@@ -61,7 +61,7 @@ def test_sentences_are_checked_and_refusals_counted():
         "under 50% listed words": 1,
         "over 8 tokens": 1,
     }
-    assert [(c.tokens, c.words, c.listed.total(), c.place) for c in found] == [(6, 4, 4, 0), (8, 6, 4, 5)]
+    assert [(c.tokens, c.words, c.listed.total(), c.position) for c in found] == [(6, 4, 4, 0), (8, 6, 4, 5)]
     assert rules.accept(["The town is old."], "toy", [9]) == []  # seen in an earlier call
 
 

@@ -56,8 +56,8 @@ def read_text(path: Path, fallback_encoding: str | None = None) -> str:
             raise DataError(f"{path}:{line}: {problem}. Convert the file to UTF-8.") from error
         text = _decoded(path, content, fallback_encoding)
     text = re.sub("\r+\n", "\n", text)
-    if found := re.search("\r", text):
-        line, feeds, returns = text.count("\n", 0, found.start()) + 1, text.count("\n"), text.count("\r")
+    if match := re.search("\r", text):
+        line, feeds, returns = text.count("\n", 0, match.start()) + 1, text.count("\n"), text.count("\r")
         problem = (
             f"a carriage return without a line feed: the file has {feeds} or {feeds + returns} line ends"
         )
@@ -80,8 +80,8 @@ def _decoded(path: Path, content: bytes, encoding: str) -> str:
     except UnicodeError as error:
         problem = f"neither UTF-8 nor {encoding}"
         raise DataError(f"{path}: {problem}: {error}. Convert the file to UTF-8.") from error
-    if found := re.search("[\x80-\x9f]", text):
-        line, byte = text.count("\n", 0, found.start()) + 1, found[0].encode("latin-1")
+    if match := re.search("[\x80-\x9f]", text):
+        line, byte = text.count("\n", 0, match.start()) + 1, match[0].encode("latin-1")
         problem = f"byte {byte[0]:#x} is a control character in {encoding}"
         if letter := byte.decode("cp1252", "ignore"):
             problem, advice = (

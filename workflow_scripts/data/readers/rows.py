@@ -37,15 +37,15 @@ def delimited(files: Files, options: Delimited) -> SourceRows:
     schema = FORMS[str(options.form)]  # the settings refuse a source without a form
     rows = []
     for part in [part for part in PARTS if part in files]:
-        found = [*_rows(files[part], options)]
+        part_rows = [*_rows(files[part], options)]
         if options.header:
-            _check_first(found)
-        for place, cells in found:
+            _check_first(part_rows)
+        for line, cells in part_rows:
             row = {"split": "" if part == "all" else part, "subset": ""} | cells
             try:
                 rows.append([_cell(name, row.get(name), options) for name in schema.names])
             except ValueError as error:
-                raise DataError(f"{place}: {error}. Correct the line.") from None
+                raise DataError(f"{line}: {error}. Correct the line.") from None
     return SourceRows(table_of(rows, schema))
 
 
@@ -55,9 +55,9 @@ def _check_first(rows: Sequence[tuple[str, Mapping[str, str]]]) -> None:
         all(re.fullmatch(r"#?\w+", row[name]) for name in TEXT_COLUMNS if name in row) for _, row in rows
     ]
     if len(rows) > 1 and named[0] and not any(named[1:]):
-        place, row = rows[0]
+        line, row = rows[0]
         problem = f"{[*row.values()]} look like names of columns: all other lines have texts of several words"
-        raise DataError(f"{place}: {problem}. Remove `header`; or move the line, if it is a row.")
+        raise DataError(f"{line}: {problem}. Remove `header`; or move the line, if it is a row.")
 
 
 def _rows(path: Path, options: Delimited) -> Iterator[tuple[str, dict[str, str]]]:
@@ -92,7 +92,7 @@ def _rows(path: Path, options: Delimited) -> Iterator[tuple[str, dict[str, str]]
         yield f"{path}:{number}", {n: text.strip() if options.strip else text for n, text in texts.items()}
 
 
-def _check_quotes(place: str, cells: list[str], width: int, options: Delimited) -> None:
+def _check_quotes(where: str, cells: list[str], width: int, options: Delimited) -> None:
     """Raise DataError if ``quoted`` is not set, but the cells of a line would differ with quoting."""
     if options.quoted is not None or not any(cell.startswith('"') for cell in cells):
         return
@@ -108,7 +108,7 @@ def _check_quotes(place: str, cells: list[str], width: int, options: Delimited) 
         cell, other = next((f"{cell:.60}", f"{other:.60}") for cell, other in pairs if cell != other)
         problem = f"{cell!r} is {other!r} if cells may be quoted"
         advice = "Double marks inside cells and set" if backslash else "Set"
-        raise DataError(f"{place}: {problem}. {advice} quoted: true; or quoted: false if marks are text.")
+        raise DataError(f"{where}: {problem}. {advice} quoted: true; or quoted: false if marks are text.")
 
 
 def _lines(path: Path, options: Delimited) -> Iterator[tuple[int, list[str]]]:

@@ -75,7 +75,7 @@ def keep_sentences(
                 dropped["repeated"] += 1
             else:
                 kept[sentence] = (document, position)
-    return table_of([(sentence, *place) for sentence, place in kept.items()], SENTENCES), dropped
+    return table_of([(sentence, *origin) for sentence, origin in kept.items()], SENTENCES), dropped
 
 
 def lines(files: Files, options: Lines) -> SourceRows:
@@ -90,11 +90,11 @@ def lines(files: Files, options: Lines) -> SourceRows:
     Raises:
         DataError: with the first line that is not UTF-8; or if all lines have cells separated by tabs, or are JSON.
     """
-    found = split_lines(read_text(files["text"]))
-    _check_plain(files["text"], [line for line in found if line.strip()])
+    raw = split_lines(read_text(files["text"]))
+    _check_plain(files["text"], [line for line in raw if line.strip()])
     if options.cleaning == "none":
-        return SourceRows(table_of([(line, document, 0) for document, line in enumerate(found)], SENTENCES))
-    cleaned = [" ".join(line.split()) for line in found]
+        return SourceRows(table_of([(line, document, 0) for document, line in enumerate(raw)], SENTENCES))
+    cleaned = [" ".join(line.split()) for line in raw]
     blank = Counter({"blank": cleaned.count("")})
     table, cut = keep_sentences(([line] for line in cleaned if line), options.min_words, options.max_words)
     return SourceRows(table, blank + cut)
@@ -102,15 +102,15 @@ def lines(files: Files, options: Lines) -> SourceRows:
 
 def _check_plain(path: Path, lines: Sequence[str]) -> None:
     """Raise DataError if lines are rows of a table or JSON instead of sentences."""
-    found = None
+    problem = None
     if len(cells := {line.count("\t") + 1 for line in lines}) == 1 and cells != {1}:
-        found = f"have {cells.pop()} cells separated by tabs"
+        problem = f"have {cells.pop()} cells separated by tabs"
     for marks, name in (('""', "have quotation marks around them"), ("{}", "are JSON")):
         if all(len(line) > 1 and (line[0], line.rstrip()[-1]) == (*marks,) for line in lines):
-            found = name
-    if found and len(lines) > 1:
+            problem = name
+    if problem and len(lines) > 1:
         advice = "Write only the sentences into the file, one per line."
-        raise DataError(f"{path}: all lines {found}, which would become part of the sentences. {advice}")
+        raise DataError(f"{path}: all lines {problem}, which would become part of the sentences. {advice}")
 
 
 _HEADING = re.compile(r"= .* =$")
