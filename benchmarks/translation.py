@@ -74,7 +74,7 @@ def libretranslate(url: str, sentences: list[str], *, workers: int) -> None:
     settings["calls"] = CALLS | {"workers": workers}
     block = TranslatorSlice.parse({"translator": settings}, "bench").translator
     with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder, "answers.sqlite")) as ledger:
-        translator = make_translator(block, Direction(place="bench", source="en", target="es"), ledger)
+        translator = make_translator(block, Direction(path="bench", source="en", target="es"), ledger)
         translate_all(sentences, translator, ledger, max_unanswered=len(sentences))
 
 
@@ -82,7 +82,7 @@ def round_trip(sentences: list[str], via: str) -> None:
     """Print times, outcomes and size of the ledger of round trips through Apertium."""
     block = TranslatorSlice.parse({"translator": APERTIUM}, "bench").translator
     with tempfile.TemporaryDirectory() as folder, Ledger(Path(folder, "answers.sqlite")) as ledger:
-        there = Direction(place="bench", source="eng", target=via)
+        there = Direction(path="bench", source="eng", target=via)
         legs: list[list[Row | None]] = []
         texts: list[str | None] = list(sentences)
         began = time.perf_counter()

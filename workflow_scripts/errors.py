@@ -136,12 +136,12 @@ def shown(value: object) -> str:
     return json.dumps(value) if value is None or isinstance(value, bool) else repr(value)
 
 
-def unknown(names: str | Iterable[str], defined: Iterable[str], place: str) -> Iterator[ErrorDetails]:
+def unknown(names: str | Iterable[str], defined: Iterable[str], path: str) -> Iterator[ErrorDetails]:
     """Yield an error for each name, of one or several, that is not defined."""
     known = sorted(defined)
     for name in [names] if isinstance(names, str) else names:
         if name not in known:
-            yield ErrorDetails(place, f"{name} is not defined", advice(name, known))
+            yield ErrorDetails(path, f"{name} is not defined", advice(name, known))
 
 
 def advice(name: str, known: Iterable[str]) -> str:

@@ -178,7 +178,7 @@ def shape_fault(answer: str, question: str) -> str | None:
 
 def sentences(text: str) -> int:
     """Return the number of sentences of a text, by their ends."""
-    return 1 + sum(not found[0][-1].islower() for found in _NEXT.finditer(text))
+    return 1 + sum(not end[0][-1].islower() for end in _NEXT.finditer(text))
 
 
 def is_loop(text: str) -> bool:
@@ -270,8 +270,8 @@ def trip_fault(sentence: str, pivot: str, back: str) -> str | None:
         return "letters of another script"
     if not {*_numbers(back)} <= {*_numbers(sentence), *re.findall(r"\d+", sentence)}:
         return "other numbers"
-    own, between, returned = map(_words, (sentence, pivot, back))
-    left = sum(word in between and word not in own for word in returned)
+    original, between, returned = map(_words, (sentence, pivot, back))
+    left = sum(word in between and word not in original for word in returned)
     if left > _LEFT * len(returned) or _has_left(sentence, pivot) or _has_left(pivot, back):
         return "partly untranslated"
     return None
@@ -287,7 +287,7 @@ def _has_left(text: str, translation: str) -> bool:
 
 def _numbers(text: str) -> Iterator[str]:
     """Yield the numbers of a text in digits, without separators."""
-    return (re.sub(r"\D", "", found) for found in _NUMBER.findall(text))
+    return (re.sub(r"\D", "", number) for number in _NUMBER.findall(text))
 
 
 def _words(text: str) -> list[str]:
@@ -416,8 +416,8 @@ def _texts_of_json(text: str) -> list[str] | None:
 
 
 def _mark(line: str) -> str:
-    found = next(filter(None, (marker.match(line) for marker in _MARKERS)))
-    return found[0]
+    match = next(filter(None, (marker.match(line) for marker in _MARKERS)))
+    return match[0]
 
 
 def _bare(items: list[str]) -> list[str]:

@@ -75,7 +75,7 @@ class NoAnswer(Exception):  # noqa: N818  (a result of a call)
         self.message = None if message is None else redacted(message)
 
 
-def key_from(variable: str | None, place: str) -> str | None:
+def key_from(variable: str | None, path: str) -> str | None:
     """Return the API key from the environment; None for an API without keys.
 
     Raises:
@@ -86,11 +86,11 @@ def key_from(variable: str | None, place: str) -> str | None:
         return None
     if key := os.environ.get(variable, "").strip():
         if re.search(r"[^!-~]", key):
-            found = "contains a space, a line break or a letter that no key has"
-            raise ApiError(f"{place}: environment variable {variable} {found}. Copy the key again.")
+            problem = "contains a space, a line break or a letter that no key has"
+            raise ApiError(f"{path}: environment variable {variable} {problem}. Copy the key again.")
         _keys.add(key)
         return key
-    raise ApiError(f"{place}: environment variable {variable} is not set. Set it to the key.")
+    raise ApiError(f"{path}: environment variable {variable} is not set. Set it to the key.")
 
 
 def redacted(text: str) -> str:
@@ -107,19 +107,19 @@ def without_keys(text: str) -> str:
     return text
 
 
-def raise_for_status(status: int, headers: Mapping[str, str], message: str, place: str) -> None:
+def raise_for_status(status: int, headers: Mapping[str, str], message: str, path: str) -> None:
     """Raise the error for an HTTP status of 300 or above.
 
     Args:
         status: HTTP status. A redirection ends the job: it might send the key, or the texts, to another server.
         headers: Headers of the response; Retry-After, in seconds or as a date, is respected.
         message: The server's message, redacted.
-        place: Block of the configuration, for the error message.
+        path: Dotted path of the block of settings, for the error message.
     """
     if status < 300:
         return
     response = f"HTTP {status}{f' ({message})' if message else ''}"
-    problem = f"{place}: {response}"
+    problem = f"{path}: {response}"
     if status < 400:
         to = redacted(headers.get("Location", ""))
         raise ApiError(
@@ -171,19 +171,19 @@ class Client(httpx2.Client):
     OPENAI_CUSTOM_HEADERS); only headers that an API needs are sent.
     """
 
-    def __init__(self, calls: Calls, place: str, url: str, ledger: Ledger) -> None:
+    def __init__(self, calls: Calls, path: str, url: str, ledger: Ledger) -> None:
         """Prepare the client, which several threads may use.
 
         Args:
             calls: Number of attempts and time limits.
-            place: Block of the configuration, for error messages; all its jobs share its rate and daily budget.
+            path: Dotted path of the block of settings, for messages; all its jobs share its rate and daily budget.
             url: Address of the server, for error messages.
             ledger: Ledger that counts requests.
         """
         super().__init__(timeout=calls.timeout_seconds, limits=httpx2.Limits(max_connections=None))
         self.attempts = calls.attempts
         self._calls = calls
-        self._place = place
+        self._path = path
         self._address = url
         self._ledger = ledger
         self._backoff = wait_random_exponential(calls.first_wait_seconds, calls.longest_wait_seconds)
@@ -217,7 +217,7 @@ class Client(httpx2.Client):
         headers = {name: value for name, value in stream.headers.items() if name in _READ_HEADERS}
         response = httpx2.Response(stream.status_code, headers=headers, content=body, request=request)
         message = "" if response.status_code < 400 else redacted(response.text)
-        raise_for_status(response.status_code, response.headers, message, self._place)
+        raise_for_status(response.status_code, response.headers, message, self._path)
         return response
 
     def call(self, ask: Callable[[], T]) -> T:
@@ -242,11 +242,11 @@ class Client(httpx2.Client):
 
     def _take_turn(self, _state: RetryCallState) -> None:
         calls = self._calls
-        time.sleep(self._ledger.rate_limit(self._place, calls.per_second, calls.per_day, calls.workers))
+        time.sleep(self._ledger.rate_limit(self._path, calls.per_second, calls.per_day, calls.workers))
 
     def _failure(self, problem: str) -> ApiError:
         advice = "Run again when the server is back; finished answers are stored."
-        return ApiError(f"{self._place}: {self._address}: {problem}. {advice}")
+        return ApiError(f"{self._path}: {self._address}: {problem}. {advice}")
 
     def _wait(self, state: RetryCallState) -> float:
         failure = state.outcome.exception() if state.outcome else None
@@ -266,8 +266,8 @@ class Engine:
     ``ask`` sends one request at a time by ``answer``; an engine that answers many at once overrides it.
     """
 
-    place: str
-    """Block of the configuration, for messages."""
+    path: str
+    """Dotted path of the block of settings, for messages."""
     calls: Calls
     """Number of concurrent calls of ``ask``, each in its own thread, and time limits of a call."""
     at_once = 1
@@ -328,9 +328,9 @@ class Engine:
 class CircuitBreaker:
     """A counter of unusable answers of a job, which stops the job if the engine is broken."""
 
-    def __init__(self, place: str, max_unanswered: int) -> None:
+    def __init__(self, path: str, max_unanswered: int) -> None:
         """Set the limit: more than ``max_unanswered`` requests without a usable answer, stored rows included."""
-        self._place = place
+        self._path = path
         self._max_unanswered = max_unanswered
         self._unanswered = 0
         self.unusable: list[Row] = []
@@ -360,7 +360,7 @@ class CircuitBreaker:
             answer = redacted(last.answer or "")
             problem += f"; the last was {last.status}, {last.reason}{f': {answer!r}' if answer else ''}"
         raise ApiError(
-            f"{self._place}: {problem}. Usable answers are stored; docs/provenance.md explains how to "
+            f"{self._path}: {problem}. Usable answers are stored; docs/provenance.md explains how to "
             "list the others."
         )
 
@@ -390,7 +390,7 @@ def collect_answers(
     missing = [request for key, request in wanted.items() if key not in rows]
     if missing and ledger.read_only:
         problem = f"{len(missing)} of {len(wanted)} answers are not in the ledger {ledger.path}"
-        raise ApiError(f"{engine.place}: {problem}, and {ledger.why_read_only}")
+        raise ApiError(f"{engine.path}: {problem}, and {ledger.why_read_only}")
     if not ledger.read_only:
         ledger.save(row for key, row in rows.items() if row != stored[key])
     watch.count_stored(rows.values())
@@ -399,7 +399,7 @@ def collect_answers(
     if missing:
         language_detector()  # loading takes half a second, during which the first answer would not be saved
         # Many jobs may query a local engine at a time; duplicate requests cost nothing.
-        alone = ledger.asking(missing[0].engine, engine.place) if engine.client else nullcontext()
+        alone = ledger.asking(missing[0].engine, engine.path) if engine.client else nullcontext()
         with alone:
             rows |= _ask_all(missing, ledger, engine, watch, on_progress)
     return rows

@@ -189,7 +189,7 @@ class Ledger(AbstractContextManager["Ledger"]):
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists():
             _create(path)
-        locked = [place for place in (path, path.parent) if not os.access(place, os.W_OK)]
+        locked = [target for target in (path, path.parent) if not os.access(target, os.W_OK)]
         self.read_only = read_only or bool(locked)
         self.why_read_only = "the study is offline. Run it once with offline: false."
         if locked and not read_only:
@@ -202,9 +202,9 @@ class Ledger(AbstractContextManager["Ledger"]):
             )  # fmt: skip
             (version,) = self._database.execute("PRAGMA user_version").fetchone()
         if version != _VERSION:
-            found = "empty" if path.stat().st_size == 0 else "another database"
+            content = "empty" if path.stat().st_size == 0 else "another database"
             advice = "Restore a copy of your answers, or delete the file to start a new ledger"
-            raise DataError(f"{path}: {found}, not a ledger of answers. {advice}.")
+            raise DataError(f"{path}: {content}, not a ledger of answers. {advice}.")
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -264,13 +264,13 @@ class Ledger(AbstractContextManager["Ledger"]):
     # Writing
 
     @contextmanager
-    def asking(self, engine: str, place: str) -> Iterator[None]:
-        """Hold the lock of an engine; if another process holds it, print a line for the block ``place``, and wait."""
+    def asking(self, engine: str, block: str) -> Iterator[None]:
+        """Hold the lock of an engine; if another process holds it, print a line with its ``block``, and wait."""
         with _open_lock(Path(f"{self.path}.{engine}.lock")) as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                print(f"{place}: waiting for another job that queries this engine", file=sys.stderr)  # noqa: T201
+                print(f"{block}: waiting for another job that queries this engine", file=sys.stderr)  # noqa: T201
                 fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 

@@ -28,12 +28,12 @@ _SCHEMA = {"type": "json_schema", "json_schema": {"name": "sentences", "strict":
 class Llm(Engine):
     """One model on one server."""
 
-    def __init__(self, block: LlmBlock, place: str, ledger: Ledger, sentences: int | None = None) -> None:
+    def __init__(self, block: LlmBlock, path: str, ledger: Ledger, sentences: int | None = None) -> None:
         """Prepare a client; the key is read at the first call.
 
         Args:
             block: One block of ``llms``.
-            place: Its name, for messages; requests of all its jobs are counted together.
+            path: Its dotted path, for messages; requests of all its jobs are counted together.
             ledger: Ledger that counts requests.
             sentences: Number of sentences of which each completion must consist; None for any text.
         """
@@ -41,10 +41,10 @@ class Llm(Engine):
         self._sentences = sentences
         self.asks_json = sentences is not None and block.response_format == "json_schema"
         """Whether JSON by a schema is requested."""
-        self.place = place
+        self.path = path
         self.model = block.model
         self.calls = block.calls
-        self.client: Client = Client(block.calls, place, block.base_url, ledger)
+        self.client: Client = Client(block.calls, path, block.base_url, ledger)
 
     def request(self, prompt: str) -> ApiRequest:
         """Return the request for the completion of a prompt."""
@@ -65,7 +65,7 @@ class Llm(Engine):
         text, metadata, fault = self.client.call(lambda: _read(complete()))
         if block.model_ids is not None and not fault and metadata["model"] not in block.model_ids:
             problem = f"'{metadata['model']}' has answered instead of '{block.model}'"
-            raise ApiError(f"{self.place}: {problem}. Add it to model_ids, or correct base_url and model.")
+            raise ApiError(f"{self.path}: {problem}. Add it to model_ids, or correct base_url and model.")
         cost = _cost(metadata["prompt_tokens"], metadata["completion_tokens"], block.price)
         return self.row(request, text, metadata | {"endpoint": block.base_url}, cost, fault)
 
@@ -80,7 +80,7 @@ class Llm(Engine):
             "seed": block.seed,
             "response_format": json.loads(request.settings).get("response_format"),
         }
-        key = key_from(block.key_variable, self.place)
+        key = key_from(block.key_variable, self.path)
         # Address and key override the SDK's environment variables; the client drops the headers that others add.
         model = OpenAI(base_url=block.base_url, api_key=key or "none", max_retries=0, http_client=self.client)
         return partial(

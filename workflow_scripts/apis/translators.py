@@ -45,8 +45,8 @@ from workflow_scripts.settings.apis import (
 class Direction(NamedTuple):
     """Source and target language of a translation, and the block of its translator."""
 
-    place: str
-    """Block of the configuration, for messages; requests of all its jobs are counted together."""
+    path: str
+    """Dotted path of the block of settings, for messages; requests of all its jobs are counted together."""
     source: str
     """Language to translate from, by the engine's code."""
     target: str
@@ -55,7 +55,7 @@ class Direction(NamedTuple):
     @property
     def back(self) -> "Direction":
         """Return the opposite direction."""
-        return Direction(self.place, self.target, self.source)
+        return Direction(self.path, self.target, self.source)
 
 
 class Translator(Engine):
@@ -68,7 +68,7 @@ class Translator(Engine):
 
     def __init__(self, direction: Direction) -> None:
         self.direction = direction
-        self.place = direction.place
+        self.path = direction.path
 
     def request(self, text: str) -> ApiRequest:
         """Return the request for the translation of a text."""
@@ -142,7 +142,7 @@ class Apertium(Translator):
         if not shutil.which("apertium") or not file.exists():
             advice = "Install both; Debian's packages: apt-cache search apertium"
             raise ApiError(
-                f"{self.place}: Apertium with the direction {self._pair} is not installed. {advice}."
+                f"{self.path}: Apertium with the direction {self._pair} is not installed. {advice}."
             )
         mode = file.read_text("utf-8")
         self._command = _pipeline(mode)
@@ -157,7 +157,7 @@ class Apertium(Translator):
         texts, rest = texts[: len(requests)], texts[len(requests) :]  # some programs append empty texts
         if any(rest) or len(texts) < len(requests) or not all(text.endswith(_END) for text in texts):
             problem = f"returned {len(texts)} texts for {len(requests)}, or incomplete ones"
-            raise ApiError(f"{self.place}: apertium {self._pair} {problem}. Install it again.")
+            raise ApiError(f"{self.path}: apertium {self._pair} {problem}. Install it again.")
         answers = [" ".join(_ESCAPED.sub(r"\1", text.removesuffix(_END)).split()) for text in texts]
         pairs = zip(requests, answers, strict=True)
         return [self.row(request, repaired(answer, request.text), {}) for request, answer in pairs]
@@ -171,11 +171,11 @@ class Apertium(Translator):
             )
         except subprocess.TimeoutExpired:
             advice = "Increase timeout_seconds, or reduce batch_sentences."
-            raise ApiError(f"{self.place}: a batch took more than {seconds:g} s. {advice}") from None
+            raise ApiError(f"{self.path}: a batch took more than {seconds:g} s. {advice}") from None
         if run.returncode:
             message = redacted(run.stderr.decode("utf-8", "replace")) or "no message"
             raise ApiError(
-                f"{self.place}: apertium {self._pair} ended with code {run.returncode} ({message})."
+                f"{self.path}: apertium {self._pair} ended with code {run.returncode} ({message})."
             )
         return run.stdout.decode("utf-8", "replace")
 
@@ -235,7 +235,7 @@ class _Web(Translator):
     def __init__(self, calls: Calls, url: str, direction: Direction, ledger: Ledger) -> None:
         super().__init__(direction)
         self.calls = calls
-        self.client: Client = Client(calls, direction.place, url, ledger)
+        self.client: Client = Client(calls, direction.path, url, ledger)
         deep_translator.google.requests = deep_translator.libre.requests = _REQUESTS
 
     def answer(self, request: ApiRequest) -> Row:
@@ -288,7 +288,7 @@ class Google(_Web):
             self._translator()
         except deep_translator.exceptions.LanguageNotSupportedException:
             problem = f"{direction.source} to {direction.target}: Google lacks one of these languages"
-            raise ApiError(f"{self.place}: {problem}. Choose languages that it supports.") from None
+            raise ApiError(f"{self.path}: {problem}. Choose languages that it supports.") from None
 
     def _is_whole(self, body: str) -> bool:
         """Return whether the element with the translation is closed; an HTML parser closes it at the page's end."""
@@ -312,7 +312,7 @@ class LibreTranslate(_Web):
 
     def _translator(self) -> Any:
         translator = deep_translator.LibreTranslator(api_key="none", custom_url=f"{self._url}/")
-        translator.api_key = key_from(self._key_variable, self.place)
+        translator.api_key = key_from(self._key_variable, self.path)
         # Not passed to __init__, which accepts only 17 languages.
         translator.source, translator.target = self.direction[1:]
         return translator
@@ -345,7 +345,7 @@ def translate_all(
     """
     requests = [None if text is None else translator.request(text) for text in sentences]
     distinct = {request.key: request for request in requests if request is not None}
-    watch = CircuitBreaker(translator.place, max_unanswered)
+    watch = CircuitBreaker(translator.path, max_unanswered)
     with progress(len(distinct), " to ".join(translator.direction[1:]), "sentence") as bar:
         rows = collect_answers(distinct.values(), ledger, translator, watch, bar.update)
     usable = [row for row in rows.values() if row.status == "usable"]
@@ -360,5 +360,5 @@ def translate_all(
             f"{unanswered} of {len(rows)} sentences have no usable answer, {len(late)} of them the same one"
         )
         advice = "Usable answers are stored; those stay rejected."
-        raise ApiError(f"{translator.place}: {problem}: {late[0].answer!r}. {advice}")
+        raise ApiError(f"{translator.path}: {problem}: {late[0].answer!r}. {advice}")
     return [None if request is None else rows[request.key] for request in requests]

@@ -83,7 +83,7 @@ def write_pool(
         words: The list of words, as shown in the prompt.
         validator: Rules of the pool; counts refused sentences.
         pool: Required contents of the pool, and the maximum number of calls.
-        path: Block of the configuration, for messages.
+        path: Dotted path of the block of settings, for messages.
 
     Returns:
         The sentences of the pool, and the calls from whose answers they were chosen.
@@ -93,7 +93,7 @@ def write_pool(
     """
     candidates: list[Candidate] = []
     calls: list[Row] = []
-    watch = CircuitBreaker(llm.place, pool.max_calls)
+    watch = CircuitBreaker(llm.path, pool.max_calls)
     waiting = prompts(template, words, pool, path)
     if llm.asks_json:
         _choose_form(llm, ledger, next(prompts(template, words, pool, path)))
@@ -124,7 +124,7 @@ def write_pool(
 def _choose_form(llm: Llm, ledger: Ledger, prompt: str) -> None:
     """Send the first prompt, and switch to text answers if the server refuses JSON by a schema."""
     request = llm.request(prompt)
-    first = collect_answers([request], ledger, llm, CircuitBreaker(llm.place, 1))[request.key]
+    first = collect_answers([request], ledger, llm, CircuitBreaker(llm.path, 1))[request.key]
     llm.asks_json = first.status != "refused"
 
 

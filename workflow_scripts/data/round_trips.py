@@ -103,7 +103,7 @@ def translate_shard(job: Job) -> None:
     sentences = base["sentence"].slice(rows.start, len(rows)).to_pylist()
     max_unanswered = int(limits.refused_share * len(sentences))
     there = Direction(
-        place=f"translators.{settings.translator}", source=settings.source, target=settings.pivot_language
+        path=f"translators.{settings.translator}", source=settings.source, target=settings.pivot_language
     )
     with Ledger(job.workplace.answer_store, read_only=job.workplace.offline) as ledger:
         forth, back = (_translator(job, direction, ledger) for direction in (there, there.back))
@@ -116,7 +116,7 @@ def translate_shard(job: Job) -> None:
 
 def _translator(job: Job, direction: Direction, ledger: Ledger) -> Translator:
     block = TranslatorSlice.parse(
-        {"translator": job.operational["service"]["translator"] | job.settings["translator"]}, direction.place
+        {"translator": job.operational["service"]["translator"] | job.settings["translator"]}, direction.path
     ).translator
     return make_translator(block, direction, ledger)
 

@@ -92,7 +92,7 @@ def job_record(
         for role, given in inputs.items()
     }
     records = [_record_in_place(path) for given in inputs.values() for path in as_list(given)]
-    made = Record(
+    artefact_record = Record(
         rule=rule,
         key="",
         wildcards=dict(wildcards),
@@ -104,7 +104,7 @@ def job_record(
         labels=merged_labels(labels, *(record.labels for record in records if record)),
         origin=current_origin(),
     )
-    return made.model_copy(update={"key": made.recomputed_key()})
+    return artefact_record.model_copy(update={"key": artefact_record.recomputed_key()})
 
 
 def _input(path: Path) -> Input:
@@ -189,9 +189,9 @@ def read_trailer(path: Path) -> Trailer | None:
     """Return the last trailer in a file, not verified; None without one."""
     start, tail = _tail(path)
     position = tail.rfind(b"semblance-identity:")
-    found = _SEAL.match(tail, position) if position >= 0 else None
+    match = _SEAL.match(tail, position) if position >= 0 else None
     return (
-        Trailer(start + position, found["identity"].decode(), found["checksum"].decode()) if found else None
+        Trailer(start + position, match["identity"].decode(), match["checksum"].decode()) if match else None
     )
 
 
@@ -480,8 +480,8 @@ def check_model_folder(folder: Path) -> Record:
         )
     verify_checksum(record_file)
     record = _record_in_file(record_file)
-    for name, _, found in folder_faults(folder, record):
-        raise DataError(f"{folder / name}: {found}. {how_to_repair(record_file)}")
+    for name, _, fault in folder_faults(folder, record):
+        raise DataError(f"{folder / name}: {fault}. {how_to_repair(record_file)}")
     return record
 
 

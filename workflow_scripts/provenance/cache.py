@@ -52,13 +52,13 @@ def share_compiled(folder: Path | None) -> None:
     """
     if not folder or not Path("/dev/nvidiactl").exists():  # nothing is compiled without a GPU
         return
-    own = Path(f"{folder}.compiled-{os.getuid()}").absolute()
+    private = Path(f"{folder}.compiled-{os.getuid()}").absolute()
     with suppress(OSError):  # on a full or read-only disk, compilers use a temporary folder
-        own.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = own.lstat()
-        if found.st_uid == os.getuid() and not found.st_mode & 0o022 and not own.is_symlink():
-            for name, place in COMPILERS.items():
-                os.environ.setdefault(name, str(own / place))
+        private.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = private.lstat()
+        if status.st_uid == os.getuid() and not status.st_mode & 0o022 and not private.is_symlink():
+            for name, subfolder in COMPILERS.items():
+                os.environ.setdefault(name, str(private / subfolder))
 
 
 class Cache(NamedTuple):
@@ -164,11 +164,11 @@ def _entry_list(key: str, files: Mapping[str, Path]) -> bytes:
     hashes = {}
     for name, top in files.items():
         for path in [top, *(top.rglob("*") if top.is_dir() else ())]:
-            place = (Path(name) / path.relative_to(top)).as_posix()
+            relative_path = (Path(name) / path.relative_to(top)).as_posix()
             if path.is_file():
-                hashes[place] = sha256_of(path)
+                hashes[relative_path] = sha256_of(path)
             elif not any(path.iterdir()):
-                hashes[f"{place}/"] = ""
+                hashes[f"{relative_path}/"] = ""
     return json.dumps({"key": key, "sha256": hashes}, indent=1, sort_keys=True).encode()
 
 
@@ -196,8 +196,8 @@ def _share(source: Path, target: Path) -> None:
 
 def _make_room(folder: Path, limit: float) -> None:
     """Delete the least recently used entries, and remains of killed jobs, until the rest fits."""
-    own = [entry for entry in folder.glob("[0-9a-f][0-9a-f]/*") if _is_own(entry)]
-    for (_, size), entry in sorted(((_use(entry), entry) for entry in own), reverse=True):
+    entries = [entry for entry in folder.glob("[0-9a-f][0-9a-f]/*") if _is_own(entry)]
+    for (_, size), entry in sorted(((_use(entry), entry) for entry in entries), reverse=True):
         limit -= size
         if limit < 0:
             _remove(entry)

@@ -76,13 +76,13 @@ def on_machine() -> list[str]:
         )
     except (OSError, subprocess.SubprocessError):
         return []
-    found: list[list[str]] = []
+    groups: list[list[str]] = []
     for whole, part in _LISTED.findall(listed.stdout):
         if whole:
-            found.append([whole])
-        elif found:
-            found[-1].append(part)
-    return [card for whole, *parts in found for card in (parts or [whole])]
+            groups.append([whole])
+        elif groups:
+            groups[-1].append(part)
+    return [card for whole, *parts in groups for card in (parts or [whole])]
 
 
 def _chosen(chosen: str, cards: Sequence[str]) -> Iterator[str]:
@@ -167,10 +167,10 @@ def _opened(name: str) -> int:
     path = Path(tempfile.gettempdir(), f"semblance-{name}.lock")
     # Systems refuse O_CREAT for an existing file of another user (fs.protected_regular).
     with suppress(FileExistsError):
-        made = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL)
+        lock = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL)
         # All users may renew the date, whatever the umask.
-        os.fchmod(made, 0o666)
-        os.close(made)
+        os.fchmod(lock, 0o666)
+        os.close(lock)
     return os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
 
 

@@ -147,25 +147,33 @@ def code_hashes(*modules: str) -> dict[str, str]:
 
 def _definition_hashes(names: set[str]) -> dict[str, str]:
     """Return the hashes of the definitions (``BY_DEFINITION``) in some dotted names, and of those that they use."""
-    found: dict[str, str] = {}
+    hashes: dict[str, str] = {}
     pending = [unit for name in names for unit in _units(name)]
     while pending:
         unit = pending.pop()
-        if unit not in found:
+        if unit not in hashes:
             file, _, name = unit.partition(":")
-            found[unit], used = _read(ROOT / file).definitions[name]
-            own = file.removesuffix(".py").replace("/", ".")
-            pending.extend(unit for one in used for unit in _units(one if "." in one else f"{own}.{one}"))
-    return found
+            hashes[unit], used = _read(ROOT / file).definitions[name]
+            module = file.removesuffix(".py").replace("/", ".")
+            pending.extend(
+                unit
+                for used_name in used
+                for unit in _units(used_name if "." in used_name else f"{module}.{used_name}")
+            )
+    return hashes
 
 
 @cache
 def _units(name: str) -> tuple[str, ...]:
     """Return the definition (``BY_DEFINITION``) of a dotted name, or all of a module; empty for other names."""
-    module, _, own = name.replace(".", "/").rpartition("/")
-    for file, names in ((f"{module}/{own}.py", None), (f"{module}.py", own)):
+    module, _, last = name.replace(".", "/").rpartition("/")
+    for file, names in ((f"{module}/{last}.py", None), (f"{module}.py", last)):
         if file.startswith(BY_DEFINITION) and (ROOT / file).exists():
-            return tuple(f"{file}:{one}" for one in _read(ROOT / file).definitions if names in (None, one))
+            return tuple(
+                f"{file}:{definition}"
+                for definition in _read(ROOT / file).definitions
+                if names in (None, definition)
+            )
     return ()
 
 
@@ -173,10 +181,10 @@ def packages(*modules: str) -> dict[str, str]:
     """Return the version of each distribution in the closure of ``modules`` that can change a number."""
     roots = {name.split(".")[0] for path in _closure(modules) for name in _imported_names(path)}
     third_party = roots - sys.stdlib_module_names - {PACKAGE.name, "__future__"}
-    found = {owner for root in third_party for owner in _distributions().get(root, ())}
-    while more := {below for name in found for below in COMPUTES_WITH.get(name, ())} - found:
-        found |= more
-    return {name: _version(name) for name in sorted(found - UNKEYED_PACKAGES)}
+    owners = {owner for root in third_party for owner in _distributions().get(root, ())}
+    while more := {below for name in owners for below in COMPUTES_WITH.get(name, ())} - owners:
+        owners |= more
+    return {name: _version(name) for name in sorted(owners - UNKEYED_PACKAGES)}
 
 
 def installed(name: str) -> str:
@@ -254,17 +262,17 @@ def _definitions(tree: ast.Module) -> dict[str, tuple[str, list[str]]]:
     }
     defined = {name: statement for statement in tree.body for name in _defined_by(statement)}
     named |= {name: name for name in defined}
-    found = {}
+    definitions = {}
     for name, statement in defined.items():
         if isinstance(statement, ast.ClassDef):
-            statement.body = [one for one in statement.body if not _decides_nothing(one)]
+            statement.body = [part for part in statement.body if not _decides_nothing(part)]
         words = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)} - {name}
         tells_apart = any(
             isinstance(node, ast.keyword) and node.arg == "discriminator" for node in ast.walk(statement)
         )
         used = [] if tells_apart and not isinstance(statement, ast.ClassDef) else sorted(named.keys() & words)
-        found[name] = (_tree_hash(_Behaviour().visit(statement)), [named[word] for word in used])
-    return found
+        definitions[name] = (_tree_hash(_Behaviour().visit(statement)), [named[word] for word in used])
+    return definitions
 
 
 def _decides_nothing(statement: ast.stmt) -> bool:
@@ -294,7 +302,9 @@ class _Behaviour(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Return a ``Field`` reduced to its default."""
         if isinstance(node.func, ast.Name) and node.func.id == "Field":
-            node.keywords = [one for one in node.keywords if one.arg in ("default", "default_factory")]
+            node.keywords = [
+                keyword for keyword in node.keywords if keyword.arg in ("default", "default_factory")
+            ]
         return self.generic_visit(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
@@ -315,22 +325,22 @@ _version = cache(version)  # version() reads the distribution's metadata each ti
 
 @cache
 def _closure(modules: tuple[str, ...]) -> tuple[Path, ...]:
-    found: set[Path] = set()
+    paths: set[Path] = set()
     pending = [file for module in modules for file in _module_files(module)]
     while pending:
         path = pending.pop()
-        if path not in found:
-            found.add(path)
+        if path not in paths:
+            paths.add(path)
             ours = (name for name in _imported_names(path) if name.split(".")[0] == PACKAGE.name)
             pending.extend(file for name in ours for file in _files(name))
-    return tuple(sorted(found))
+    return tuple(sorted(paths))
 
 
 def _module_files(module: str) -> list[Path]:
     files = list(_files(f"{PACKAGE.name}.{module}"))
     stem = PACKAGE.joinpath(*module.split("."))
-    own = {stem.with_suffix(".py"), stem / "__init__.py"}
-    if own.isdisjoint(files) and not _units(f"{PACKAGE.name}.{module}"):
+    candidates = {stem.with_suffix(".py"), stem / "__init__.py"}
+    if candidates.isdisjoint(files) and not _units(f"{PACKAGE.name}.{module}"):
         file = os.path.relpath(stem.with_suffix(".py"), ROOT)
         raise ConfigError(f"{module}: no file {file}. Check the name of the rule, method or reader.")
     return files
@@ -341,8 +351,8 @@ def _files(name: str) -> tuple[Path, ...]:
     """Return the files that an import of ``name`` runs: its packages' __init__.py and the module itself."""
     package, _, _module = name.rpartition(".")
     stem = ROOT.joinpath(*name.split("."))
-    own = tuple(file for file in (stem / "__init__.py", stem.with_suffix(".py")) if file.exists())
-    return (*_files(package), *own) if package else own
+    existing = tuple(file for file in (stem / "__init__.py", stem.with_suffix(".py")) if file.exists())
+    return (*_files(package), *existing) if package else existing
 
 
 @cache

@@ -210,8 +210,10 @@ def check_loaded(files: Iterable[str]) -> None:
 
     Any other module is a bug: the graph has forgotten a module that is imported by name.
     """
-    own = (module.__file__ for name, module in sys.modules.items() if name.startswith(f"{PACKAGE.name}."))
-    loaded = {Path(str(file)).relative_to(ROOT).as_posix() for file in own}
+    module_files = (
+        module.__file__ for name, module in sys.modules.items() if name.startswith(f"{PACKAGE.name}.")
+    )
+    loaded = {Path(str(file)).relative_to(ROOT).as_posix() for file in module_files}
     unplanned = loaded - {*files, *UNKEYED_FILES, COLUMNS}
     forgotten = sorted(file for file in unplanned if not file.startswith(SETTINGS))
     assert not forgotten, f"{forgotten[0]}: loaded, but not in the planned code of the job"

@@ -311,8 +311,8 @@ def engine_answers(
                 continue
             try:
                 engine = (_translator if of_trip else _llm)(settings, name, ledger)
-                if engine.place not in done:
-                    done.add(engine.place)
+                if engine.path not in done:
+                    done.add(engine.path)
                     yield _answer_check(engine)
             except SemblanceError as error:
                 yield False, str(error)
@@ -324,15 +324,15 @@ def _answer_check(engine: Engine) -> Check:
     (row,) = engine.ask([engine.request(SENTENCE)])
     said = repr(" ".join((row.answer or "").split())[:60])
     if row.status == "usable":
-        return True, f"{engine.place}: answers, {said}"
-    found = f"{engine.place}: {row.status}, {row.reason}: {said}"
+        return True, f"{engine.path}: answers, {said}"
+    found = f"{engine.path}: {row.status}, {row.reason}: {said}"
     return False, f"{found}. Start the service, or correct its block in config/apis.yaml."
 
 
 def _translator(settings: Configuration, corpus: str, ledger: Ledger) -> Engine:
     trip = settings.round_trip_behind(corpus)
     direction = Direction(
-        place=f"translators.{trip.translator}", source=trip.source, target=trip.pivot_language
+        path=f"translators.{trip.translator}", source=trip.source, target=trip.pivot_language
     )
     return make_translator(settings.translators[trip.translator], direction, ledger)
 

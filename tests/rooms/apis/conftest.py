@@ -67,7 +67,7 @@ def ask(ledger):
     def rows(engine, texts=TEXTS, *, offline=False):
         requests = [engine.request(text) for text in texts]
         ledger.read_only = offline
-        found = collect_answers(requests, ledger, engine, CircuitBreaker(engine.place, 1000))
+        found = collect_answers(requests, ledger, engine, CircuitBreaker(engine.path, 1000))
         return [found[request.key] for request in requests]
 
     return rows
