@@ -45,8 +45,8 @@ def main() -> None:
     for name in [] if arguments.show or arguments.quote else chosen:
         new = run(name, arguments.rounds)
         if new and arguments.rounds >= harness.ROUNDS:
-            own = new[0].code.split()[0]  # removes old rows of the benchmark
-            rows = {key: row for key, row in rows.items() if row.code.split()[0] != own}
+            script = new[0].code.split()[0]  # removes old rows of the benchmark
+            rows = {key: row for key, row in rows.items() if row.code.split()[0] != script}
             rows |= {row.name: row for row in new}
             results.write(rows.values(), ROOT)
     if not arguments.show:
@@ -69,9 +69,9 @@ def try_each(names: list[str], timing: harness.Timing, *, profile: bool) -> None
 def run(name: str, rounds: int) -> list[results.Row]:
     """Return the rows of one benchmark, run in a separate process, because benchmarks would influence one another."""
     with ProcessPoolExecutor(1, get_context("spawn")) as process:
-        found = process.submit(harness.measured, name, harness.Timing(rounds, small=False)).result()
+        measurements = process.submit(harness.measured, name, harness.Timing(rounds, small=False)).result()
     code = (f"benchmarks/{name}.py", *importlib.import_module(f"benchmarks.{name}").CODE)
-    return [results.row_of(one, code, ROOT) for one in found]
+    return [results.row_of(measurement, code, ROOT) for measurement in measurements]
 
 
 if __name__ == "__main__":

@@ -97,8 +97,8 @@ def make_study(megabytes: int) -> None:
             write_table(file, pa.table({"value": generator.random(12)}), made_with(later, file))
             scores.append(file)
     report = STUDY / "report.html"
-    made = job_record("count_words", settings={}, inputs={"scores": scores}, outputs=[report])
-    write_page(report, "<html></html>", made)
+    record = job_record("count_words", settings={}, inputs={"scores": scores}, outputs=[report])
+    write_page(report, "<html></html>", record)
 
 
 def made_with(record: Record, output: Path) -> Record:

@@ -53,24 +53,24 @@ def measure(timing: Timing) -> Iterator[Measured]:
     prepare(training_of(size), seed=1)
     with tempfile.TemporaryDirectory() as folder:
         write_random_encoder(Path(folder), size)
-        for one in _found(timing, Path(folder), size):
-            yield one._replace(clock="wall", card=card())
+        for measurement in _found(timing, Path(folder), size):
+            yield measurement._replace(clock="wall", card=card())
 
 
 def _found(timing: Timing, folder: Path, size: Size) -> Iterator[Measured]:
     block = blocks()["simcse"]
     read = {pooler: block | {"readout": block["readout"] | {"pooler": pooler}} for pooler in POOLERS}
     others = {name: blocks()[name] for name in OTHERS}
-    own = {name: ours(timing, folder, size, one) for name, one in (read | others).items()}
+    ways = {name: ours(timing, folder, size, method) for name, method in (read | others).items()}
     for pooler in POOLERS:
-        yield from _steps(timing, folder, size, pooler, own[pooler])
-    seconds = timed(timing, {name: own[name] for name in ("cls", *OTHERS)})
+        yield from _steps(timing, folder, size, pooler, ways[pooler])
+    seconds = timed(timing, {name: ways[name] for name in ("cls", *OTHERS)})
     for name in OTHERS:
         yield Measured(f"gpu_cost_{name}", ratios(seconds, name, "cls"), "simcse-steps", "on-a-gpu")
     yield from _encoding(timing, folder, size)
 
 
-def _steps(timing: Timing, folder: Path, size: Size, pooler: str, own: Way) -> Iterator[Measured]:
+def _steps(timing: Timing, folder: Path, size: Size, pooler: str, semblance: Way) -> Iterator[Measured]:
     steps, name = steps_of(timing), f"gpu_step_{pooler}"
     settings = training_of(size, max_steps=steps, precision="bfloat16")
     step = Step(
@@ -82,19 +82,19 @@ def _steps(timing: Timing, folder: Path, size: Size, pooler: str, own: Way) -> I
         DEVICE,
     )
     peers = {"trainer": trainer(step, timing.rounds + 1), "two calls": two_calls(step)}
-    seconds = timed(timing, {"semblance": own} | peers)
+    seconds = timed(timing, {"semblance": semblance} | peers)
     for way, ending, against in (
         ("trainer", "", "semblance-against-sentence-transformers-trainer"),
         ("two calls", "_bare", "semblance-against-a-bare-loop-of-two-calls"),
     ):
         yield Measured(f"{name}{ending}", ratios(seconds, way, "semblance"), "times-as-fast", against)
     each = [taken / steps for taken in seconds["semblance"]]
-    yield Measured(f"{name}_time", [1e3 * one for one in each], "milliseconds-a-step", "semblance")
+    yield Measured(f"{name}_time", [1e3 * taken for taken in each], "milliseconds-a-step", "semblance")
     if ON_CARD:
-        kernels = [1e3 * busy(own).kernels / steps for _round in range(timing.rounds)]
+        kernels = [1e3 * busy(semblance).kernels / steps for _round in range(timing.rounds)]
         yield Measured(f"{name}_busy", kernels, "milliseconds-a-step", "in-which-a-kernel-runs")
     if peak := next((peak for kind, peak in PEAKS.items() if kind in card()), None):
-        shares = [operations(size) / one / peak for one in each]
+        shares = [operations(size) / taken / peak for taken in each]
         yield Measured(f"{name}_peak", shares, "of-the-peak", "products-in-bfloat16")
 
 

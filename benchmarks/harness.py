@@ -67,7 +67,7 @@ class Timing(NamedTuple):
 
 def ratios(seconds: Seconds, of: str, to: str) -> list[float]:
     """Return the seconds of one way divided by those of another, round by round."""
-    return [one / other for one, other in zip(seconds[of], seconds[to], strict=True)]
+    return [numerator / denominator for numerator, denominator in zip(seconds[of], seconds[to], strict=True)]
 
 
 def figure(value: float) -> str:
@@ -89,18 +89,18 @@ def one_thread() -> Iterator[None]:
 
 def measured(name: str, timing: Timing) -> list[Measured]:
     """Return the ratios of a benchmark; each is printed as soon as it is measured."""
-    found = []
+    measurements = []
     with one_thread():
-        for one in importlib.import_module(f"benchmarks.{name}").measure(timing):
-            print(one, flush=True)
-            found.append(one)
-    return found
+        for measurement in importlib.import_module(f"benchmarks.{name}").measure(timing):
+            print(measurement, flush=True)
+            measurements.append(measurement)
+    return measurements
 
 
 def _cpu() -> float:
     """Return CPU seconds of this process and of finished child processes."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
 _CLOCKS: Mapping[Clock, Callable[[], float]] = {"cpu": _cpu, "wall": time.perf_counter}

@@ -83,8 +83,8 @@ def measure(timing: Timing) -> Iterator[Measured]:
     pairs = 20 if timing.small else 300
     sentences = wikipedia_sentences(2 * pairs)
     rows = [
-        {"subset": "", "sentence1": one, "sentence2": two, "score": float(number % 6)}
-        for number, (one, two) in enumerate(zip(sentences[::2], sentences[1::2], strict=True))
+        {"subset": "", "sentence1": first, "sentence2": second, "score": float(number % 6)}
+        for number, (first, second) in enumerate(zip(sentences[::2], sentences[1::2], strict=True))
     ]
     config = sts.Config(datasets=["wiki"], max_tokens=128)
     task = sts.load("wiki", pa.Table.from_pylist(rows, schema=PAIRS), config)

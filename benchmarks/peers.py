@@ -105,13 +105,13 @@ def trainer(step: Step, rounds: int) -> Way:
     )  # fmt: skip
     data = Dataset.from_dict({"anchor": step.texts, "positive": step.texts})
     loss = MultipleNegativesRankingLoss(model, scale=1 / step.method.temperature)
-    made = [
+    trainers = [
         st.SentenceTransformerTrainer(model, arguments, train_dataset=data, loss=loss)
         for _round in range(rounds)
     ]
-    for one in made:
-        one.remove_callback(PrinterCallback)
-    return lambda: made.pop().train()
+    for st_trainer in trainers:
+        st_trainer.remove_callback(PrinterCallback)
+    return lambda: trainers.pop().train()
 
 
 def two_calls(step: Step) -> Way:
@@ -128,7 +128,9 @@ def two_calls(step: Step) -> Way:
         for rows in order:
             features = model.preprocess([step.texts[row] for row in rows])
             features = {
-                name: one.to(step.device) for name, one in features.items() if isinstance(one, torch.Tensor)
+                name: value.to(step.device)
+                for name, value in features.items()
+                if isinstance(value, torch.Tensor)
             }
             with mixed_precision(settings.precision, step.device):
                 first, second = (

@@ -48,18 +48,21 @@ class Row(NamedTuple):
         return f"{self.name:38} {spread:24} {self.unit} {self.comparison}"
 
 
-def row_of(one: Measured, code: Sequence[str], root: Path) -> Row:
+def row_of(measurement: Measured, code: Sequence[str], root: Path) -> Row:
     """Return the row of a ratio that was measured now, at the current commit."""
     edited = EDITED if _git(root, "status", "--porcelain", "--", *code) else ""
     return Row(
-        one.name,
-        *(figure(value) for value in (median(one.values), min(one.values), max(one.values))),
-        rounds=str(len(one.values)),
-        unit=one.unit,
-        comparison=one.comparison,
-        clock=one.clock,
+        measurement.name,
+        *(
+            figure(value)
+            for value in (median(measurement.values), min(measurement.values), max(measurement.values))
+        ),
+        rounds=str(len(measurement.values)),
+        unit=measurement.unit,
+        comparison=measurement.comparison,
+        clock=measurement.clock,
         threads=str(THREADS),
-        processor=", ".join(filter(None, (processor(), one.card))),
+        processor=", ".join(filter(None, (processor(), measurement.card))),
         date=f"{datetime.now(UTC):%Y-%m-%d}",
         commit=f"{_git(root, 'rev-parse', '--short=12', 'HEAD') or 'unknown'}{edited}",
         code=" ".join(code),

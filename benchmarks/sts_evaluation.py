@@ -107,15 +107,15 @@ def local_task(name: str, table: pa.Table) -> AbsTaskSTS:
 
 def evaluator(table: pa.Table) -> EmbeddingSimilarityEvaluator:
     """Return the evaluator of sentence-transformers for scored pairs."""
-    found = columns(table)
+    pairs = columns(table)
     return EmbeddingSimilarityEvaluator(
-        found["sentence1"], found["sentence2"], found["score"], main_similarity="cosine", write_csv=False
+        pairs["sentence1"], pairs["sentence2"], pairs["score"], main_similarity="cosine", write_csv=False
     )
 
 
 def by_mteb(model: st.SentenceTransformer, tasks: list[AbsTaskSTS]) -> dict[str, float]:
     """Return the Spearman correlation of each task; nothing is cached between calls."""
-    found = mteb.evaluate(
+    results = mteb.evaluate(
         SentenceTransformerEncoderWrapper(model),
         tasks,
         cache=None,
@@ -123,7 +123,7 @@ def by_mteb(model: st.SentenceTransformer, tasks: list[AbsTaskSTS]) -> dict[str,
         show_progress_bar=False,
         encode_kwargs={"show_progress_bar": False},
     )
-    scores = {result.task_name: result.get_score() for result in found.task_results}
+    scores = {result.task_name: result.get_score() for result in results.task_results}
     return {name: scores[TASKS[name]] for name in TASKS}
 
 

@@ -104,12 +104,12 @@ def measure(timing: Timing) -> Iterator[Measured]:
     torch.manual_seed(0)
     with TemporaryDirectory() as folder:
         encoder = with_head(Path(folder))
-        made = {name: stepper(name, encoder, batch) for name in names}
+        steppers = {name: stepper(name, encoder, batch) for name in names}
     for _ in range(0 if timing.small else SETTLING):
-        for step, _block in made.values():
+        for step, _block in steppers.values():
             step()
-    seconds = timing.interleaved({name: step for name, (step, _block) in made.items()})
-    for name, (_step, block) in made.items():
+    seconds = timing.interleaved({name: step for name, (step, _block) in steppers.items()})
+    for name, (_step, block) in steppers.items():
         if name != "simcse":
             least = f"arithmetic-needs-{minimum(name, block, batch):.2f}"
             yield Measured(f"training_cost_{name}", ratios(seconds, name, "simcse"), "simcse-steps", least)

@@ -58,13 +58,13 @@ def measure(timing: Timing) -> Iterator[Measured]:
     """Yield the ratios of training with the pooler of SimCSE's paper, and with the mean of the tokens."""
     for pooler in POOLERS:
         step = step_of(pooler, small=timing.small)
-        own = ours(step)
+        semblance = ours(step)
         ways = {
-            "semblance": own,
+            "semblance": semblance,
             "any algorithms": ours(step, deterministic=False),
             "trainer": trainer(step, timing.rounds + 1),
             "two calls": two_calls(step),
-            "products": products_of(own),
+            "products": products_of(semblance),
         }
         seconds = timing.interleaved(ways)
         for way, against in (
@@ -119,8 +119,8 @@ def shares(profiled: profile) -> str:
     rest = dict(spent)
     parts = []
     for part, pattern in SHARES.items():
-        own = [rest.pop(key) for key in list(rest) if re.match(pattern, key)]
-        parts.append(f"{part} {sum(own) / whole:.1%}")
+        times = [rest.pop(key) for key in list(rest) if re.match(pattern, key)]
+        parts.append(f"{part} {sum(times) / whole:.1%}")
     largest = sorted(rest.items(), key=lambda item: -item[1])[:6]
     others = ", ".join(f"{key} {taken / whole:.1%}" for key, taken in largest)
     return f"{', '.join(parts)}; the rest {sum(rest.values()) / whole:.1%}: {others}"

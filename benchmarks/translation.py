@@ -54,8 +54,8 @@ def measure(timing: Timing) -> Iterator[Measured]:
             "sixteen": lambda: libretranslate(url, sentences, workers=16),
         }
         taken = timing.interleaved(ways, clock="wall")
-    found = ratios(taken, "one", "sixteen")
-    yield Measured("translate_sixteen", found, "times-as-fast", "sixteen-workers-against-one", "wall")
+    speedups = ratios(taken, "one", "sixteen")
+    yield Measured("translate_sixteen", speedups, "times-as-fast", "sixteen-workers-against-one", "wall")
 
 
 def explain(timing: Timing) -> None:

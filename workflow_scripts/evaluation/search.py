@@ -54,7 +54,7 @@ class Questions(NamedTuple):
     relevant: list[frozenset[int]]
     """Positions of each query's duplicates in the corpus; never empty."""
 
-    own: list[int]
+    positions: list[int]
     """Position of each query itself in the corpus; -1 if it is not in the corpus."""
 
 
@@ -79,7 +79,7 @@ def load(task: str, table: pa.Table, config: Config) -> Task:
         same = equal_vectors(corpus_ND)
         _check_lists(task, f"{len(same)} distinct vectors", len(same), config.index)
         index = index_of(corpus_ND[[texts[0] for texts in same]], config.index)
-        hits = without_own(nearest(queries_QD, index, HITS + 1), same, questions.own)
+        hits = without_own(nearest(queries_QD, index, HITS + 1), same, questions.positions)
         values, n = quality(hits, questions.relevant), len(questions.queries)
         scores = [Score(task, "", metric, value, n) for metric, value in values.items()]
         if config.index:
@@ -91,9 +91,9 @@ def load(task: str, table: pa.Table, config: Config) -> Task:
     return Task([questions.queries, questions.corpus], score)
 
 
-def _check_lists(task: str, found: str, count: int, inverted: InvertedIndex | None) -> None:
+def _check_lists(task: str, counted: str, count: int, inverted: InvertedIndex | None) -> None:
     if inverted and count < inverted.nlist:
-        problem = f"{found} for {inverted.nlist} lists of the index"
+        problem = f"{counted} for {inverted.nlist} lists of the index"
         raise DataError(f"{task}: {problem}. Set index.nlist to {count} or less.")
 
 
@@ -166,17 +166,17 @@ def _unit_length(vectors_ND: Vectors) -> Vectors:
 
 
 def without_own(
-    hits_QK: NDArray[np.int64], same: Sequence[Sequence[int]], own: Sequence[int]
+    hits_QK: NDArray[np.int64], same: Sequence[Sequence[int]], positions: Sequence[int]
 ) -> list[list[int]]:
     """Return the first ten texts for each query, without the query itself.
 
     Args:
         hits_QK: Distinct vectors, best first; FAISS pads with -1.
         same: The texts of each distinct vector.
-        own: Each query's own text.
+        positions: Position of each query itself in the corpus; -1 if it is not in the corpus.
     """
     kept = []
-    for hits, mine in zip(hits_QK.tolist(), own, strict=True):
+    for hits, mine in zip(hits_QK.tolist(), positions, strict=True):
         texts = (text for hit in hits if hit >= 0 for text in same[hit])
         kept.append([text for text in texts if text != mine][:HITS])
     return kept
@@ -189,7 +189,9 @@ def quality(hits: Sequence[Sequence[int]], relevant: Sequence[frozenset[int]]) -
         hits: Ten hits of each query, best first; MRR averages 1 / the rank of the first relevant hit.
         relevant: Relevant texts of each query; not empty.
     """
-    correct = [[hit in wanted for hit in own] for own, wanted in zip(hits, relevant, strict=True)]
+    correct = [
+        [hit in wanted for hit in query_hits] for query_hits, wanted in zip(hits, relevant, strict=True)
+    ]
     reciprocals = [1 / (1 + row.index(True)) if any(row) else 0.0 for row in correct]
     recalls = {
         depth: [sum(row[:depth]) / len(wanted) for row, wanted in zip(correct, relevant, strict=True)]

@@ -135,8 +135,8 @@ class SharedTexts:
         self._encode = encode
         self._columns = columns
         tasks: defaultdict[str, dict[str, None]] = defaultdict(dict)
-        for task, own in columns.items():
-            for text in chain.from_iterable(own):
+        for task, task_columns in columns.items():
+            for text in chain.from_iterable(task_columns):
                 tasks[text][task] = None
         self._units: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
         for text, shared in tasks.items():

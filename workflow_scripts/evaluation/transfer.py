@@ -137,15 +137,17 @@ def _classes(config: Config, task: str, labels: NDArray[Any]) -> Integers:
 
 def _check_parts(task: str, labels_N: NDArray[Any], rows: Mapping[str, Integers], *, graded: bool) -> None:
     """Raise DataError if a part cannot be predicted: equal grades, or a class without training rows."""
-    for part, places in rows.items():
-        found = Counter(labels_N[places].tolist())
-        if graded and len(found) == 1:
-            problem = f"all {len(places)} scores of the {part} part are {labels_N[places[0]]:g}"
+    for part, part_rows in rows.items():
+        counts = Counter(labels_N[part_rows].tolist())
+        if graded and len(counts) == 1:
+            problem = f"all {len(part_rows)} scores of the {part} part are {labels_N[part_rows[0]]:g}"
             raise DataError(f"{task}: {problem}. If they are hidden, remove the task.")
-        known = found if part == "" else Counter(labels_N[rows["train"]].tolist())
-        lacking = [label for label, count in found.items() if not known[label] or (part == "" and count == 1)]
+        known = counts if part == "" else Counter(labels_N[rows["train"]].tolist())
+        lacking = [
+            label for label, count in counts.items() if not known[label] or (part == "" and count == 1)
+        ]
         if lacking and not graded:
-            problem = f"class {lacking[0]!r} has {found[lacking[0]]} rows in the {part or 'one'} part"
+            problem = f"class {lacking[0]!r} has {counts[lacking[0]]} rows in the {part or 'one'} part"
             problem += ", and none in training" if part else ", and none in training when it is tested"
             raise DataError(f"{task}: {problem}. Correct the labels; if they are hidden, remove the task.")
 
@@ -261,8 +263,8 @@ def soft_classes(scores_N: Floats, low: float, high: float) -> Floats:
     The classes are at equal distances from low to high. A score beyond the first or last class belongs only to this
     class, such as STS-B's scores below 1 (in SentEval, the targets of such scores sum to less than 1).
     """
-    places = (np.clip(scores_N, low, high) - low) / (high - low) * (_SOFT_CLASSES - 1)
-    shares: Floats = np.maximum(0, 1 - np.abs(places[:, None] - np.arange(_SOFT_CLASSES)))
+    positions = (np.clip(scores_N, low, high) - low) / (high - low) * (_SOFT_CLASSES - 1)
+    shares: Floats = np.maximum(0, 1 - np.abs(positions[:, None] - np.arange(_SOFT_CLASSES)))
     return shares
 
 

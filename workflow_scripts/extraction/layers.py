@@ -70,5 +70,5 @@ def layer_errors(settings: JobSettings, depth: int | None) -> Iterator[ErrorDeta
                     yield ErrorDetails("layers", str(error))
         for name in block.weightings:
             if isinstance(settings.weightings[name], MaskAverage) and not has_masks:
-                found = "the representation's template has no mask"
-                yield ErrorDetails("weightings", found, f"Remove {name} from this block.")
+                problem = "the representation's template has no mask"
+                yield ErrorDetails("weightings", problem, f"Remove {name} from this block.")

@@ -92,9 +92,9 @@ class EncoderVectors:
 
     def tokens(self, texts: Sequence[str], max_tokens: int) -> Tokens:
         """Return texts, truncated and tokenised, without and with the template."""
-        own = _tokens_of(self._tokenizer, self._template)
+        template_tokens = _tokens_of(self._tokenizer, self._template)
         longest = max_position_embeddings(self._backbone)
-        limit = max_tokens if longest is None else min(max_tokens, longest - own)
+        limit = max_tokens if longest is None else min(max_tokens, longest - template_tokens)
         truncated = cut(self._tokenizer, texts, limit)
         filled = [fill(self._template, text, self._tokenizer.mask_token) for text in truncated]
         raw = without_ids(tokenise(self._tokenizer, truncated, limit), self._removed)

@@ -240,12 +240,12 @@ def sentence_vectors(
     """
     tokens = opened.vectors.tokens(texts.distinct, max_tokens)
     weights = token_weights(settings.weightings.items(), tokens, texts, opened)
-    for made in opened.vectors.make(tokens.filled, weights, list(cells)):
-        if not np.isfinite(made.vectors_UD).all():
+    for embedded in opened.vectors.make(tokens.filled, weights, list(cells)):
+        if not np.isfinite(embedded.vectors_UD).all():
             raise DataError(
-                f"extraction: layers {made.key.layers}: some vectors are not finite. Make the encoder again."
+                f"extraction: layers {embedded.key.layers}: some vectors are not finite. Make the encoder again."
             )
-        yield made
+        yield embedded
 
 
 def evaluate(
@@ -258,15 +258,15 @@ def evaluate(
     weightings = settings.weightings.values()
     by_group = any(isinstance(weighting, Idf) and weighting.documents == "subset" for weighting in weightings)
     texts = texts_of(task, by_group=by_group)
-    for made in sentence_vectors(settings, cells, texts, max_tokens, opened):
-        sample = FittedSample(made.vectors_UD, texts.occurrences_N)
-        for name in cells[made.key]:
+    for embedded in sentence_vectors(settings, cells, texts, max_tokens, opened):
+        sample = FittedSample(embedded.vectors_UD, texts.occurrences_N)
+        for name in cells[embedded.key]:
             post = settings.postprocessings[name]
-            fitted = fits[made.key, name] if post.fit == "wikitext" else postprocess.fit(post, sample)
+            fitted = fits[embedded.key, name] if post.fit == "wikitext" else postprocess.fit(post, sample)
             vectors_UD = postprocess.apply(post, fitted, sample)
             for score in task.score(*(vectors_UD[rows] for rows in texts.columns)):
-                note = "; ".join(filter(None, [score.note, made.note])) or None
-                yield made.key, name, score._replace(note=note)
+                note = "; ".join(filter(None, [score.note, embedded.note])) or None
+                yield embedded.key, name, score._replace(note=note)
 
 
 def learn(
@@ -293,17 +293,17 @@ def learn(
     fits, scores = list[Fitted](), list[Scored]()
     dataset, sentences = wikitext
     texts = texts_of(Task([sentences], list), by_group=False)
-    for made in sentence_vectors(settings, cells, texts, max_tokens, opened):
-        sample = FittedSample(made.vectors_UD)
-        for name in cells[made.key]:
+    for embedded in sentence_vectors(settings, cells, texts, max_tokens, opened):
+        sample = FittedSample(embedded.vectors_UD)
+        for name in cells[embedded.key]:
             post = settings.postprocessings[name]
             fitted = postprocess.fit(post, sample)
             if post.fit == "wikitext":
-                fits.append((made.key, name, fitted))
-            if name in measured.get(made.key, ()):
+                fits.append((embedded.key, name, fitted))
+            if name in measured.get(embedded.key, ()):
                 value = isoscore(postprocess.apply(post, fitted, sample))
-                score = Score(dataset, "", "isoscore", value, len(sentences), made.note or None)
-                scores.append((made.key, name, score))
+                score = Score(dataset, "", "isoscore", value, len(sentences), embedded.note or None)
+                scores.append((embedded.key, name, score))
     return fits, scores
 
 

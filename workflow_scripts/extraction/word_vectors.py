@@ -99,10 +99,10 @@ def read_word_vectors(job: Job) -> None:
     If a file is missing, the table is empty, and a label describes the gap.
     """
     name = job.wildcards["representation"]
-    place = f"extraction.representations.{name}"
-    representation = WordRepresentation.parse(job.settings["representation"], place)
+    key = f"extraction.representations.{name}"
+    representation = WordRepresentation.parse(job.settings["representation"], key)
     files, origin = locate(representation, job.workplace.data_root)
-    check_planned(place, SourcePlan.parse(job.settings["source"], "source"), origin.values())
+    check_planned(key, SourcePlan.parse(job.settings["source"], "source"), origin.values())
     if not files:
         gap = gap_label(f"{name}: not found; expected {expected(representation.source)}")
         job.write({"vectors": WORD_VECTORS.empty_table()}, labels=[gap])

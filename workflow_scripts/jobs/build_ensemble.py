@@ -14,5 +14,5 @@ def build_ensemble(job: Job) -> None:
     folders = [path.parent for path in job.inputs("encoder")]
     encoder = method.build(config, [load_encoder(folder) for folder in folders])
     record = job.record(labels=[*job.settings.get("labels", []), *config.labels])
-    with writing_model_folder(job.outputs["record"].parent, record) as place:
-        encoder.save(place)
+    with writing_model_folder(job.outputs["record"].parent, record) as temporary:
+        encoder.save(temporary)

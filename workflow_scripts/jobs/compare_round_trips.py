@@ -41,7 +41,7 @@ def compare(
         Two arrays of shape (S,). Sentences with the same words do not count as different; -1 if a chunk has no other
         sentence.
     """
-    own, other = np.empty(len(sentences), np.float32), np.empty(len(sentences), np.float32)
+    original, other = np.empty(len(sentences), np.float32), np.empty(len(sentences), np.float32)
     for start in range(0, len(sentences), CHUNK):
         chunk = slice(start, start + CHUNK)
         texts = [*sentences[chunk], *backs[chunk]]
@@ -49,12 +49,12 @@ def compare(
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         count = len(texts) // 2
         cosines_BS = vectors[count:] @ vectors[:count].T
-        own[chunk] = cosines_BS.diagonal()
+        original[chunk] = cosines_BS.diagonal()
         _, words = np.unique(
             [" ".join(text.casefold().split()) for text in texts[:count]], return_inverse=True
         )
         other[chunk] = np.where(words[:, None] == words, np.float32(-1), cosines_BS).max(axis=1)
-    return own, other
+    return original, other
 
 
 def compare_round_trips(job: Job) -> None:
@@ -66,11 +66,11 @@ def compare_round_trips(job: Job) -> None:
     encoder = SentenceEncoder(backbone, tokenizer, readout, head=False, head_at_test=False)
     trips = job.read("trips", ROUND_TRIPS).to_pandas()
     usable = trips[trips["outcome"].isin(["paraphrase", "unchanged"])]
-    own, other = compare(
+    original, other = compare(
         usable["sentence"].tolist(),
         usable["back"].tolist(),
         lambda texts: encoder.encode(texts, settings.max_tokens),
     )
-    rows = zip(usable["row"].tolist(), own.tolist(), other.tolist(), strict=True)
+    rows = zip(usable["row"].tolist(), original.tolist(), other.tolist(), strict=True)
     table: pa.Table = table_of(rows, TRIP_COSINES)
     job.write({"similarities": table})

@@ -51,10 +51,10 @@ def continue_mlm(job: Job) -> None:
         shapes=shapes,
         log=job.log,
     )
-    with writing_model_folder(folder, record) as place:
-        model.backbone.save_pretrained(place)
-        save_head(place, model)
-        tokenizer.save_pretrained(place)
+    with writing_model_folder(folder, record) as temporary:
+        model.backbone.save_pretrained(temporary)
+        save_head(temporary, model)
+        tokenizer.save_pretrained(temporary)
     write_table(job.outputs["history"], outcome.history, record)
     shutil.rmtree(checkpoints, ignore_errors=True)
 

@@ -46,10 +46,10 @@ def train_encoder(job: Job) -> None:
     backbones = [load_backbone(folder, **config.overrides) for folder in folders]
     encoder = method.build(config, tokenizer, *backbones).to(device)
     record = job.record(labels=[*job.settings.get("labels", []), *config.labels, *encoder.labels])
-    place = job.outputs["record"].parent
+    model_folder = job.outputs["record"].parent
     development = Development.parse(job.settings["development"], "development")
     pairs = read_table(job.input("dev"), PAIRS)
-    checkpoints = place.with_name(f"{place.name}.checkpoints")
+    checkpoints = model_folder.with_name(f"{model_folder.name}.checkpoints")
     sampler = Sampler(rows, training.batch_size, seed, training.last_batch)
     teacher = read_teacher(job.inputs("teacher"), rows)
     shapes = shapes_for(device, encoder, training.chunk)
@@ -78,7 +78,7 @@ def train_encoder(job: Job) -> None:
     labelled = record.model_copy(
         update={"labels": merged_labels(record.labels, objective.labels(outcome.paths))}
     )
-    with writing_model_folder(place, labelled) as model:
+    with writing_model_folder(model_folder, labelled) as model:
         encoder.cpu().save(model)
     write_table(job.outputs["history"], outcome.history, labelled)
     write_table(job.outputs["metrics"], outcome.metrics, labelled)

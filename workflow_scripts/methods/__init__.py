@@ -29,10 +29,10 @@ def load_method(name: str) -> Any:
 def method_modules(config: MethodConfig) -> list[str]:
     """Return the modules that a training imports by name: those of its method and readout, and of its base's."""
     base = getattr(config, "base", None)
-    own = f"settings.methods.{type(config).__name__}"
+    settings_class = f"settings.methods.{type(config).__name__}"
     return [
         f"methods.{config.module}",
-        own,
+        settings_class,
         *readout_modules(config),
         *(method_modules(base) if base else []),
     ]

@@ -131,5 +131,5 @@ def build_frozen(job: Job) -> None:
         encoder = whitened(encoder, texts[: config.whitening.max_sentences], config.whitening).cpu()
     check_not_collapsed(encoder)
     record = job.record(labels=[*config.labels, *other_pooling(config, folder)])
-    with writing_model_folder(job.outputs["record"].parent, record) as place:
-        encoder.save(place)
+    with writing_model_folder(job.outputs["record"].parent, record) as temporary:
+        encoder.save(temporary)

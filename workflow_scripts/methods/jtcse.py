@@ -146,25 +146,25 @@ def run_twin(
             for sub_encoder in sub_encoders
         ]
 
-    one, other = streams()
+    left, right = streams()
     depth = sub_encoders[0].config.num_hidden_layers
     joined = cross_layers(depth, every) if every else []
     if mode == "literal":
         joined = joined[-1:]
     # Each stream has its own dropout, so the cross streams are passes of their own.
     crossing = streams() if joined else []
-    states = [one.embedded(batch.ids_BT), other.embedded(batch.ids_BT)]
+    states = [left.embedded(batch.ids_BT), right.embedded(batch.ids_BT)]
     cross: list[Tensor] = []
     for number in range(depth):
         narrow = first and number == depth - 1
         before = states
         seen = [
             stream.attended(number, state, first=narrow, weights=True)
-            for stream, state in zip((one, other), before, strict=True)
+            for stream, state in zip((left, right), before, strict=True)
         ]
         states = primitive = [
             stream.finished(number, its.context_ND, state, first=narrow)
-            for stream, its, state in zip((one, other), seen, before, strict=True)
+            for stream, its, state in zip((left, right), seen, before, strict=True)
         ]
         if number + 1 in joined:
             values = [seen[1].values, seen[0].values]
@@ -179,8 +179,8 @@ def run_twin(
             continue
         # The values under the layer's own attention weights, then the rest of the layer on the stream's state.
         cross = [
-            stream.finished(number, stream.weighed(own, its.weights_BHQT), state, first=narrow)
-            for stream, own, its, state in zip(crossing, values, seen, cross, strict=True)
+            stream.finished(number, stream.weighed(value, its.weights_BHQT), state, first=narrow)
+            for stream, value, its, state in zip(crossing, values, seen, cross, strict=True)
         ]
         if mode == "feedback":
             states = cross
@@ -275,13 +275,13 @@ class Objective(objective.Objective):
             terms["ictm"] = self._constraint(first, second) + self._constraint(second, first)
         return terms
 
-    def _constraint(self, one: Views, other: Views) -> Tensor:
+    def _constraint(self, first: Views, second: Views) -> Tensor:
         """Return the modulus constraint of first views of one sub-encoder and second views of the other (Eq. 13)."""
         return modulus_constraint(
-            one.last_RD.chunk(2)[0],
-            other.last_RD.chunk(2)[1],
-            one.modulus_RD.chunk(2)[0],
-            other.modulus_RD.chunk(2)[1],
+            first.last_RD.chunk(2)[0],
+            second.last_RD.chunk(2)[1],
+            first.modulus_RD.chunk(2)[0],
+            second.modulus_RD.chunk(2)[1],
             weight=self._config.modulus_weight,
         )
 

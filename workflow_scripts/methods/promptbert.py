@@ -96,7 +96,7 @@ class Objective(contrastive.Objective):
         """Return both views before the head, minus their templates' biases, of all processes, shape (2, B, R)."""
         chunks, bare = inputs
         vectors_BR = self.read(chunks)
-        biases = [bias_of(self.encoder, one) for one in bare]
+        biases = [bias_of(self.encoder, templates) for templates in bare]
         return self.gather_processes(vectors_BR - torch.cat(biases))
 
 
@@ -117,7 +117,10 @@ class BareTemplates(NamedTuple):
         batch = TokenBatch.joined([first.batch, second.batch])
         width = batch.ids_BT.shape[1]
         positions_xW = torch.cat(
-            [F.pad(one.positions_LW, (0, width - one.positions_LW.shape[1])) for one in (first, second)]
+            [
+                F.pad(templates.positions_LW, (0, width - templates.positions_LW.shape[1]))
+                for templates in (first, second)
+            ]
         )
         in_turn = torch.arange(len(positions_xW)).view(2, -1).T.flatten()
         turned = TokenBatch(batch.ids_BT[in_turn], batch.mask_BT[in_turn])

@@ -98,7 +98,7 @@ def path_labels(
 class ThreeRInputs(NamedTuple):
     """Inputs of a step."""
 
-    own: Any
+    base_inputs: Any
     """Inputs of the base method, or chunks of its sentences followed by the exemplars."""
     exemplars: tuple[TokenBatch, ...]
     """Chunks of the exemplars, if they have a pass of their own."""
@@ -148,9 +148,9 @@ class Objective(objective.Objective):
         exemplars = self._exemplars.batch(self.exemplars_of(step))
         if not (self.under.reads_once and self._encoder.readout_settings.is_independent):
             return ThreeRInputs(self.under.inputs(step), self._ready(exemplars), self._words, keys, None)
-        own = self.under.batch(step)
-        both = self._ready(own.followed_by(exemplars))
-        return ThreeRInputs(both, (), self._words, keys, len(own.ids_BT))
+        batch = self.under.batch(step)
+        both = self._ready(batch.followed_by(exemplars))
+        return ThreeRInputs(both, (), self._words, keys, len(batch.ids_BT))
 
     def loss(self, inputs: ThreeRInputs) -> objective.LossOutput:
         """Return the base method's loss of the reduced vectors; metrics are c and the number of dimensions in S."""
@@ -175,11 +175,11 @@ class Objective(objective.Objective):
     def _read(self, inputs: ThreeRInputs) -> tuple[Tensor, Tensor | None]:
         """Return the step's vectors, and those of its exemplars; None without exemplars."""
         if inputs.together is None:
-            views_VBR = self.under.views(inputs.own)
+            views_VBR = self.under.views(inputs.base_inputs)
             if not inputs.exemplars:
                 return views_VBR, None
             return views_VBR, self._embedded(inputs.exemplars, inputs.own_keys)
-        views_xR, exemplars_KR = self.under.read(inputs.own).tensor_split([inputs.together])
+        views_xR, exemplars_KR = self.under.read(inputs.base_inputs).tensor_split([inputs.together])
         return self.under.gather_processes(views_xR), self._placed(exemplars_KR)
 
     @property

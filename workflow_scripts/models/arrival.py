@@ -133,5 +133,5 @@ def check_tokens(origin: Path, copy: Path) -> list[str]:
     differing = (text for text in SENTENCES[::-1] if expected.encode(text).ids != ours(text)["input_ids"])
     if (text := next(differing, None)) is None:
         return []
-    found = f"Transformers gives other token ids than the encoder's {TOKENISER}, as for"
-    return [f"{found} '{' '.join(text.split())[:40]}'"]
+    problem = f"Transformers gives other token ids than the encoder's {TOKENISER}, as for"
+    return [f"{problem} '{' '.join(text.split())[:40]}'"]

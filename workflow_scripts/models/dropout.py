@@ -144,10 +144,10 @@ class DropoutMasks:
     def _sentences(self, row_x: Tensor) -> Tensor:
         """Return numbers of sentences: first those of the batch of all processes, then those that all share."""
         rank, ranks = self._ranks
-        own, row_x = self._packing.own, row_x + self._packing.start
+        local, row_x = self._packing.local, row_x + self._packing.start
         # Also for one process, although it changes no number there: without it, the compilers of PyTorch 2.11 and 2.13
         # would compute numbers from indices of 32 bits, which overflow for long batches (pytorch#175966).
-        return torch.where(row_x < own, row_x * ranks + rank, row_x - own + _SHARED)
+        return torch.where(row_x < local, row_x * ranks + rank, row_x - local + _SHARED)
 
 
 def _words(values: int) -> int:

@@ -52,8 +52,8 @@ def prefetched(make: Callable[[S], T], parts: Sequence[S]) -> Generator[T, None,
     with ThreadPoolExecutor(1) as thread:
         later = thread.submit(make, parts[0])
         for part in parts[1:]:
-            made, later = later.result(), thread.submit(make, part)
-            yield made
+            result, later = later.result(), thread.submit(make, part)
+            yield result
         yield later.result()
 
 

@@ -64,8 +64,8 @@ class EnsembleEncoder(TextEncoder):
         self.bypassed_layernorms = bypassed_layernorms
         self.width, self.template, self.tokenizer = first.width, first.template, first.tokenizer
         tokenizers = [sub_encoder.tokenizer for sub_encoder in sub_encoders]
-        one = all(sub_encoder.reads_one_vocabulary for sub_encoder in sub_encoders)
-        self._reads_one_vocabulary = one and have_one_vocabulary(tokenizers)
+        each_reads_one = all(sub_encoder.reads_one_vocabulary for sub_encoder in sub_encoders)
+        self._reads_one_vocabulary = each_reads_one and have_one_vocabulary(tokenizers)
         if self._reads_one_vocabulary:
             for sub_encoder in sub_encoders:
                 sub_encoder.tokenizer = self.tokenizer
@@ -136,8 +136,8 @@ class EnsembleEncoder(TextEncoder):
         self.tokenizer.save_pretrained(folder)
         folders = sub_folders(folder, len(self.members))
         parts = [
-            sub_encoder.sentence_transformer(place)
-            for sub_encoder, place in zip(self.members, folders, strict=True)
+            sub_encoder.sentence_transformer(subfolder)
+            for sub_encoder, subfolder in zip(self.members, folders, strict=True)
         ]
         total = EncoderSum(list(self.weights), self.bypassed_layernorms, parts)
         forbid_auto_model(folder)
@@ -148,7 +148,7 @@ class EnsembleEncoder(TextEncoder):
         """Return the ensemble in a folder that ``save`` wrote."""
         saved = json.loads((folder / SUM_FILE).read_text("utf-8"))
         folders = sub_folders(folder, len(saved["weights"]))
-        return cls([class_of(place).load(place) for place in folders], **saved)
+        return cls([class_of(subfolder).load(subfolder) for subfolder in folders], **saved)
 
 
 def sub_folders(folder: Path, count: int) -> list[Path]:

@@ -202,9 +202,9 @@ class PackedEncoder:
     @staticmethod
     def parts(layer: Any) -> Parts:
         """Return modules and dropout of a layer's attention."""
-        own, output = layer.attention.self, layer.attention.output
-        maps = own.query, own.key, own.value
-        return Parts(maps, output.LayerNorm, output.dense, own.dropout.p, output.dropout.p)
+        inner, output = layer.attention.self, layer.attention.output
+        maps = inner.query, inner.key, inner.value
+        return Parts(maps, output.LayerNorm, output.dense, inner.dropout.p, output.dropout.p)
 
     def bias(self) -> Tensor:
         """Return the bias that layers add to their scores (``PackedLayer.bias_xxxT``)."""
@@ -397,8 +397,10 @@ class PackedMPNet(PackedEncoder):
     @staticmethod
     def parts(layer: Any) -> Parts:
         """Return modules and dropout of a layer's attention."""
-        attention, own = layer.attention, layer.attention.attn
-        return Parts((own.q, own.k, own.v), attention.LayerNorm, own.o, own.dropout.p, attention.dropout.p)
+        attention, inner = layer.attention, layer.attention.attn
+        return Parts(
+            (inner.q, inner.k, inner.v), attention.LayerNorm, inner.o, inner.dropout.p, attention.dropout.p
+        )
 
     def bias(self) -> Tensor:
         """Return the bias by distance, the same for all layers, plus the bias of padding."""

@@ -98,8 +98,8 @@ def check_alone(origin: Path, copy: Path, saved: Path | None) -> None:
         backbone, tokenizer = load_backbone(copy), load_tokenizer(copy)
         longest = min(MOST_TOKENS, longest_sentence(backbone, tokenizer))
         vectors = in_two_ways(_means(backbone, tokenizer, longest))
-        if (found := vectors[0].shape[1]) != (width := backbone.config.hidden_size):
-            problem = f"its states have {found} entries, but hidden_size of its configuration is {width}"
+        if (entries := vectors[0].shape[1]) != (width := backbone.config.hidden_size):
+            problem = f"its states have {entries} entries, but hidden_size of its configuration is {width}"
             raise DataError(f"{origin}: {problem}.{ADVICE}")
     with errors_as(origin, copy, "Transformers cannot read it"):
         expected = one_by_one(_transformers(origin, longest))
@@ -135,9 +135,11 @@ def _means(backbone: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, longes
 
 def _transformers(folder: Path, longest: int) -> Read:
     """Return a function that reads the same means with Transformers, from all outputs of the tokeniser."""
-    place, options = encoder_folder(folder), {"local_files_only": True, "trust_remote_code": False}
-    tokenizer = AutoTokenizer.from_pretrained(place, **options)
-    model: Any = AutoModel.from_pretrained(place, dtype="float32", use_safetensors=True, **options).eval()
+    model_folder, options = encoder_folder(folder), {"local_files_only": True, "trust_remote_code": False}
+    tokenizer = AutoTokenizer.from_pretrained(model_folder, **options)
+    model: Any = AutoModel.from_pretrained(
+        model_folder, dtype="float32", use_safetensors=True, **options
+    ).eval()
     if entry_of(model.config, "is_causal") is False:
         attend_both_ways(model)
 
@@ -195,10 +197,10 @@ def check_equal(folder: Path, expected: Vectors, vectors: Vectors, when: str) ->
     away[~np.isfinite(away)] = np.inf
     worst = int(away.argmax())
     if away[worst] > TOLERANCE:
-        found = (
+        problem = (
             f"{when}, {SENTENCES[worst][:40]!r} has a vector {away[worst]:.2%} away from the published one"
         )
-        raise DataError(f"{folder}: {found}.{ADVICE}")
+        raise DataError(f"{folder}: {problem}.{ADVICE}")
 
 
 @contextmanager

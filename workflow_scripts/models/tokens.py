@@ -51,15 +51,15 @@ class Packing(NamedTuple):
     """Added to attention scores: 0 for a token, minus infinity for padding."""
     padded: bool
     """Whether the batch has padding."""
-    own: int
+    local: int
     """Number of this process's own sentences; later sentences are shared by all processes of a training."""
     start: int = 0
-    """For a chunk, the number of its first sentence in the batch; ``own`` counts from the batch's first."""
+    """For a chunk, the number of its first sentence in the batch; ``local`` counts from the batch's first."""
     complete: bool = False
     """Whether padding also counts as tokens, to which no token attends."""
 
     @classmethod
-    def of(cls, mask_BT: Tensor, own: int | None = None, start: int = 0, multiple: int = 1) -> "Packing":
+    def of(cls, mask_BT: Tensor, local: int | None = None, start: int = 0, multiple: int = 1) -> "Packing":
         """Return the packing of a mask (1 for a token, 0 for padding); by default all sentences are this process's own.
 
         The number of tokens is rounded up to a ``multiple``, as far as padding allows.
@@ -80,7 +80,7 @@ class Packing(NamedTuple):
             lengths_B.cumsum(0) - lengths_B,
             bias_BT[:, None, None, :],
             multiple > 1 or len(places_N) < token_BT.numel(),
-            len(mask_BT) if own is None else own,
+            len(mask_BT) if local is None else local,
             start,
         )
 
@@ -200,8 +200,8 @@ class TokenBatch(NamedTuple):
         behind = -self.mask_BT.shape[1] % shapes.width
         if shapes.longest:
             behind = max(0, min(behind, shapes.longest - self.mask_BT.shape[1]))
-        mask_BT, own = F.pad(self.mask_BT, (0, behind)), self.packing and self.packing.own
-        packing = Packing.of(mask_BT, own, multiple=shapes.tokens)
+        mask_BT, local = F.pad(self.mask_BT, (0, behind)), self.packing and self.packing.local
+        packing = Packing.of(mask_BT, local, multiple=shapes.tokens)
         return TokenBatch(F.pad(self.ids_BT, (0, behind)), mask_BT, packing)
 
     def packed(self) -> Packing:
@@ -220,15 +220,15 @@ class TokenBatch(NamedTuple):
     def followed_by(self, shared: "TokenBatch") -> "TokenBatch":
         """Return the batch's sentences, all this process's own, followed by those that all processes share."""
         both = self.joined([self, shared])
-        return both._replace(packing=Packing.of(both.mask_BT, own=len(self.ids_BT)))
+        return both._replace(packing=Packing.of(both.mask_BT, local=len(self.ids_BT)))
 
     def chunks(self, size: int) -> Iterator["TokenBatch"]:
         """Yield the batch in parts of ``size`` sentences, as wide as the batch; sentences keep their numbers."""
-        own = self.packing.own if self.packing else len(self.ids_BT)
+        local = self.packing.local if self.packing else len(self.ids_BT)
         for start in range(0, len(self.ids_BT), size):
             rows = slice(start, start + size)
             mask_BT = self.mask_BT[rows]
-            yield TokenBatch(self.ids_BT[rows], mask_BT, Packing.of(mask_BT, own, start))
+            yield TokenBatch(self.ids_BT[rows], mask_BT, Packing.of(mask_BT, local, start))
 
     def repeated(self) -> "TokenBatch":
         """Return the batch's sentences twice: (2B, T)."""

@@ -31,16 +31,16 @@ class Checkpoint(NamedTuple):
 
 def save_checkpoint(folder: Path, fingerprint: str, checkpoint: Checkpoint) -> None:
     """Write a checkpoint below ``folder``, then remove all others there."""
-    own = folder / f"step{checkpoint.step:08d}"
-    shutil.rmtree(own, ignore_errors=True)  # an incomplete checkpoint of the same step
-    own.mkdir(parents=True)
+    step_folder = folder / f"step{checkpoint.step:08d}"
+    shutil.rmtree(step_folder, ignore_errors=True)  # an incomplete checkpoint of the same step
+    step_folder.mkdir(parents=True)
     for name, tensors in checkpoint.groups.items():
-        with atomic(own / f"{name}.safetensors") as temporary:
+        with atomic(step_folder / f"{name}.safetensors") as temporary:
             save_file(tensors, temporary)
-    with atomic(own / MANIFEST) as temporary:
-        temporary.write_text(json.dumps(_contents(own, fingerprint)), "utf-8")
+    with atomic(step_folder / MANIFEST) as temporary:
+        temporary.write_text(json.dumps(_contents(step_folder, fingerprint)), "utf-8")
     for other in folder.glob("step*"):
-        if other != own:
+        if other != step_folder:
             shutil.rmtree(other, ignore_errors=True)
 
 
@@ -51,11 +51,11 @@ def in_host_memory(tensors: Mapping[str, Tensor]) -> Tensors:
 
 def load_checkpoint(folder: Path, fingerprint: str) -> Checkpoint | None:
     """Return the newest complete checkpoint of this training; None without one."""
-    for own in sorted(folder.glob("step*"), reverse=True):
+    for step_folder in sorted(folder.glob("step*"), reverse=True):
         with suppress(OSError, ValueError):  # the writer was killed, or the file was damaged later
-            if json.loads((own / MANIFEST).read_text("utf-8")) == _contents(own, fingerprint):
-                groups = {file.stem: load_file(file) for file in own.glob("*.safetensors")}
-                return Checkpoint(int(own.name.removeprefix("step")), groups)
+            if json.loads((step_folder / MANIFEST).read_text("utf-8")) == _contents(step_folder, fingerprint):
+                groups = {file.stem: load_file(file) for file in step_folder.glob("*.safetensors")}
+                return Checkpoint(int(step_folder.name.removeprefix("step")), groups)
     return None
 
 

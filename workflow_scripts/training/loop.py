@@ -265,8 +265,8 @@ def train(
         Preempted: after SIGTERM, SIGUSR1 or Ctrl-C, once a checkpoint is written.
     """
     if settings.warmup_steps > (most := settings.cycle(steps)):
-        found = f"training.warmup_steps: {settings.warmup_steps}, but the schedule has {most} steps"
-        raise TrainingError(f"{found}. Set it to {most} or less.")
+        problem = f"training.warmup_steps: {settings.warmup_steps}, but the schedule has {most} steps"
+        raise TrainingError(f"{problem}. Set it to {most} or less.")
     state = State(objective, settings, steps)
     run = step_runner(state.update, shapes, steps)
     fingerprint = f"{fingerprint} {_rounding(state.device, run.compiles, settings.chunk)}"

@@ -76,12 +76,12 @@ class MaskedLanguageModel(nn.Module):
         width, vocabulary = backbone.config.hidden_size, backbone.config.vocab_size
         words: Any = backbone.get_input_embeddings()
         if words.embedding_dim != width:
-            found = (
+            problem = (
                 f"{backbone.config.model_type} embeds words at width {words.embedding_dim}, but its "
                 f"states have {width}"
             )
             raise ConfigError(
-                f"encoders: {found}, and embeddings predict the words. Choose an encoder with one width."
+                f"encoders: {problem}, and embeddings predict the words. Choose an encoder with one width."
             )
         self.backbone = backbone
         self.dense = nn.Linear(width, width)

@@ -54,9 +54,9 @@ def device() -> torch.device:
     """
     if not finds_gpu("training"):
         return torch.device("cpu")
-    own = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
-    torch.cuda.set_device(own)  # otherwise code without a device would use the first GPU in every rank
-    return own
+    gpu = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+    torch.cuda.set_device(gpu)  # otherwise code without a device would use the first GPU in every rank
+    return gpu
 
 
 def gathered(local_BD: Tensor) -> Tensor:

@@ -156,14 +156,14 @@ class TrainStep:
 
     def __call__(self, inputs: Inputs) -> Results:
         """Update the weights once, and return the step's results."""
-        own, keys = inputs
+        objective_inputs, keys = inputs
         self.optimiser.zero_grad(set_to_none=True)
         with (
             dropout_keys(keys, ranks.rank(), ranks.world()),
             patched_dropout(DropoutMasks(self._outside) if self._outside else None),
             mixed_precision(self.settings.precision, self.device),
         ):
-            step = self.objective.loss(own)
+            step = self.objective.loss(objective_inputs)
         step.loss.backward()  # type: ignore[no-untyped-call]
         ranks.average_gradients(self._trainable.values())
         norm = nn.utils.clip_grad_norm_(self._common, self.settings.max_gradient_norm)

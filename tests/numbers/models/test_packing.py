@@ -62,7 +62,7 @@ def test_sentences_that_every_process_has_follow_a_processs_own():
     both = TokenBatch.joined([own, shared], pad_id=9)
     assert both.ids_BT.tolist() == [[5, 6, 7, 9], [5, 8, 6, 7], [5, 7, 0, 0]]
     assert both.mask_BT.sum(dim=1).tolist() == [3, 4, 2]
-    packing = Packing.of(both.mask_BT, own=1)
+    packing = Packing.of(both.mask_BT, local=1)
     with dropout_keys(keys_of(1, 1), rank=1, ranks=2):
         here = hidden(DropoutMasks(packing), 0.5, 64)
     with dropout_keys(keys_of(1, 1), rank=0, ranks=2):
@@ -72,6 +72,6 @@ def test_sentences_that_every_process_has_follow_a_processs_own():
     assert torch.equal(here[:3], alone)
     assert not torch.equal(here[:3], there[:3])
     with dropout_keys(keys_of(1, 1), rank=0, ranks=2):
-        behind_two = hidden(DropoutMasks(Packing.of(mask_of([2, 1, 4, 2]), own=2)), 0.5, 64)
+        behind_two = hidden(DropoutMasks(Packing.of(mask_of([2, 1, 4, 2]), local=2)), 0.5, 64)
     assert torch.equal(here[3:], there[3:])
     assert torch.equal(here[3:], behind_two[3:])

@@ -59,8 +59,8 @@ class PublishedEncoder(TextEncoder):
     def __init__(self, folder: Path, settings: Config) -> None:
         super().__init__()
         if not published_modules(folder):
-            found = f"as_published; {folder} has no {MODULES} (of a pinned source, only files that it pins are taken)"
-            raise ConfigError(f"readout.kind: {found}. Take frozen_avg or frozen_cls.")
+            problem = f"as_published; {folder} has no {MODULES} (of a pinned source, only files that it pins are taken)"
+            raise ConfigError(f"readout.kind: {problem}. Take frozen_avg or frozen_cls.")
         self.folder, self.readout_settings = folder, settings
         options: Any = {"local_files_only": True, "model_kwargs": {"dtype": "float32"}}
         self.model = SentenceTransformer(
@@ -105,8 +105,8 @@ class PublishedEncoder(TextEncoder):
         longest = self.model.max_seq_length
         most = min(max_tokens, max_tokens if longest is None else longest)
         if self.positions is not None and most > self.positions:
-            found = f"{max_tokens}; {self.folder} has positions for {self.positions} tokens"
-            raise ConfigError(f"max_tokens: {found}. Set it to {self.positions} or less.")
+            problem = f"{max_tokens}; {self.folder} has positions for {self.positions} tokens"
+            raise ConfigError(f"max_tokens: {problem}. Set it to {self.positions} or less.")
         self.model.max_seq_length = most
         vectors = self.model.encode([*sentences], show_progress_bar=False)
         self.model.max_seq_length = longest

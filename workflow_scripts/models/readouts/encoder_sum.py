@@ -55,8 +55,10 @@ class EncoderSum(InputModule):
         vectors = []
         for number, (weight, sub_encoder) in enumerate(zip(self.weights, self.sub_encoders, strict=True)):
             prefix = f"encoder{number}/"
-            own = {name.removeprefix(prefix): features[name] for name in features if name.startswith(prefix)}
-            vectors.append(weight * sub_encoder(own)["sentence_embedding"])
+            inputs = {
+                name.removeprefix(prefix): features[name] for name in features if name.startswith(prefix)
+            }
+            vectors.append(weight * sub_encoder(inputs)["sentence_embedding"])
         return features | {"sentence_embedding": torch.stack(vectors).sum(dim=0)}
 
     def get_embedding_dimension(self) -> int:

@@ -64,8 +64,8 @@ class Readout(ReadoutModule):
     def fixed_vector(self, name: str, hidden_states: Sequence[Tensor], mask_BT: Tensor) -> Tensor:
         """[CLS] or average of the last layer, or the average over first and last, (B, D)."""
         kind, *layers = name.split("_")
-        places = {"first": self.settings["first_layer"], "last": -1}
-        return pooled(kind, [hidden_states[places[layer]] for layer in layers], mask_BT).mean(dim=1)
+        indices = {"first": self.settings["first_layer"], "last": -1}
+        return pooled(kind, [hidden_states[indices[layer]] for layer in layers], mask_BT).mean(dim=1)
 
     def layers(self, hidden_states: Sequence[Tensor], mask_BT: Tensor) -> Sequence[Tensor]:
         """States of queries and of keys, each (B, L, D)."""

@@ -82,11 +82,11 @@ def block_basis(frequencies_A: Tensor, blocks: int, dct: str) -> Tensor:
     4 is minus 2; on the cells, 3 also vanishes and 4 is half of that.
     """
     numbers, device = frequencies_A.unsqueeze(1), frequencies_A.device
-    own = cosines(numbers, blocks, torch.arange(blocks, device=device))
+    basis = cosines(numbers, blocks, torch.arange(blocks, device=device))
     if dct != "mean":
-        return own / blocks if dct == "printed" else own
+        return basis / blocks if dct == "printed" else basis
     resampled = cosines(numbers, GRID, torch.arange(GRID, device=device)) @ cells(blocks, device) / GRID
-    return torch.where(numbers < blocks, own / blocks, resampled)
+    return torch.where(numbers < blocks, basis / blocks, resampled)
 
 
 def token_basis(frequencies_A: Tensor, mask_BL: Tensor, scaled: bool) -> Tensor:
