@@ -251,17 +251,15 @@ def train(
         settings: Learning rates, lengths and intervals.
         steps: Number of optimiser steps, and length of the schedule; ``settings.patience`` may end it earlier.
         seed: Seed of dropout.
-        development: The number of steps between evaluations (the last step also has one), and the score, higher is
-            better; None keeps the last weights.
-        checkpoints: Folder of this training's checkpoints, created by the loop; the caller deletes it after saving the
-            outcome.
+        development: Steps between evaluations (the last step also has one), and the score to maximise; None keeps the
+            last weights.
+        checkpoints: Folder of checkpoints, created by the loop; the caller deletes it after saving the outcome.
         fingerprint: Hash of everything that the training depends on; other checkpoints are ignored.
         shapes: Multiples to which the shapes of batches are rounded up (``training.step.shapes_for``).
         log: The job's log, next to which rows are written (``training.following``); None for no rows.
 
     Raises:
-        TrainingError: at the first loss, gradient, development score or weight that is not finite, or if a step takes
-            more memory than the GPU has.
+        TrainingError: if a loss, gradient, development score or weight is not finite, or the GPU's memory is full.
         Preempted: after SIGTERM, SIGUSR1 or Ctrl-C, once a checkpoint is written.
     """
     if settings.warmup_steps > (most := settings.cycle(steps)):

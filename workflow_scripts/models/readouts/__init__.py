@@ -1,8 +1,8 @@
-"""Readouts: from an encoder's hidden states to one sentence vector, imported by the name in the configuration.
+"""Readouts, which map an encoder's hidden states to one sentence vector; any method can use any readout.
 
-A file of this folder has a class ``Readout``, a subclass of ``readouts.base.ReadoutModule``; its settings are
-the class of its kind in ``settings.readouts``. Any method can use it. As with methods, a registry that imports them
-all would make every readout part of every job's code.
+A file of this folder has a class ``Readout``, a subclass of ``readouts.base.ReadoutModule``. Its settings are the class
+of its kind in ``settings.readouts``. A readout is imported by its name in the configuration, like a method: a registry
+that imports all readouts would make each of them part of every job's code.
 """
 
 import importlib
@@ -18,7 +18,7 @@ from workflow_scripts.settings.readouts import ReadoutConfig
 
 
 def build_readout(config: ReadoutConfig, backbone_config: PretrainedConfig) -> ReadoutModule:
-    """Make a readout with newly drawn parameters."""
+    """Return a readout with newly drawn parameters."""
     kind: type[ReadoutModule] = importlib.import_module(f"{__name__}.{config.kind}").Readout
     readout = kind(backbone_config.hidden_size, **config.model_dump(exclude={"kind"}))
     draw_linear_layers(readout)
@@ -28,8 +28,8 @@ def build_readout(config: ReadoutConfig, backbone_config: PretrainedConfig) -> R
 def draw_linear_layers(module: nn.Module) -> None:
     """Draw the weights of all linear layers in a module from N(0, 0.02), and set their biases to 0.
 
-    This is ``init_weights`` of BERT and RoBERTa, which the codes of SimCSE, S2Sent and LayerAttPooler call for their
-    own modules. At width 768, PyTorch's default has ten times the standard deviation, with which gates differ among
+    This is ``init_weights`` of BERT and RoBERTa. The codes of SimCSE, S2Sent and LayerAttPooler call it for their own
+    modules. At width 768, PyTorch's default has ten times the standard deviation, with which gates differ among
     features from the start.
     """
     for layer in module.modules():
@@ -40,7 +40,7 @@ def draw_linear_layers(module: nn.Module) -> None:
 
 
 def set_mask_token(module: nn.Module, tokenizer: PreTrainedTokenizerBase, template: Template | None) -> None:
-    """Set the buffers ``mask_id`` and ``mask_counts`` of all readouts in ``module``; model folders save them.
+    """Set the buffers ``mask_id`` and ``mask_counts`` of all readouts in ``module``, which model folders save.
 
     Args:
         module: The encoder.

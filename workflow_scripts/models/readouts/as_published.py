@@ -1,9 +1,8 @@
 """An encoder as its authors published it: ``SentenceTransformer(folder)`` with all of its modules.
 
 It is a readout of its own and not a value of ``pooler``, because it replaces the whole readout: pooling, the modules
-after it, and the prompt before the text; there are no layers and no head to choose. Whatever the folder says is applied
-by sentence-transformers, and what cannot be applied is its error. One point differs: weights in half precision are
-computed, and saved, in float32.
+after it, and the prompt before the text. It has no choice of layers or head. sentence-transformers applies all settings
+of the folder, or raises an error. One point differs: weights in half precision are computed and saved in float32.
 """
 
 import json
@@ -50,7 +49,7 @@ class PublishedEncoder(TextEncoder):
     """A folder as sentence-transformers loads it, with one of its prompts.
 
     Raises:
-        ConfigError: if sentence-transformers did not write the folder; it would make up a pooling.
+        ConfigError: if sentence-transformers did not write the folder; it would then assume a pooling.
     """
 
     template = None
@@ -71,18 +70,18 @@ class PublishedEncoder(TextEncoder):
 
     @property
     def backbone(self) -> PreTrainedModel:
-        """The encoder without the modules after it, as sentence-transformers loaded it."""
+        """Return the encoder without the modules after it, as sentence-transformers loaded it."""
         transformer: Any = self.model[0]
         return transformer.auto_model  # type: ignore[no-any-return]
 
     @property
     def backbones(self) -> list[PreTrainedModel]:
-        """The only backbone."""
+        """Return the only backbone, in a list."""
         return [self.backbone]
 
     @property
     def positions(self) -> int | None:
-        """Number of tokens for which the encoder has position embeddings; None if there is no limit."""
+        """Return the number of tokens with position embeddings in the encoder; None without a limit."""
         return max_position_embeddings(self.backbone)
 
     def with_readout(self, readout: ReadoutConfig, *, keep_prompt: bool = True) -> SentenceEncoder:
@@ -92,15 +91,15 @@ class PublishedEncoder(TextEncoder):
         return plain.with_readout(readout, keep_prompt=keep_prompt)
 
     def forward(self, ids_BT: Tensor, mask_BT: Tensor, _packing: object = None) -> Tensor:
-        """Embed the tokens of a batch, which must include the prompt if there is one; returns (B, D)."""
+        """Return embeddings of a batch, (B, D); its tokens must include those of the prompt, if any."""
         features = self.model({"input_ids": ids_BT, "attention_mask": mask_BT})
         return features["sentence_embedding"]  # type: ignore[no-any-return]
 
     def encode(self, sentences: Sequence[str], max_tokens: int) -> NDArray[np.float32]:
-        """Vectors of sentence-transformers; prompt and text together are cut at ``max_tokens`` or earlier.
+        """Return the vectors of sentence-transformers; prompt and text together are cut at ``max_tokens`` or earlier.
 
         Raises:
-            ConfigError: if longer texts are asked for than the encoder has positions.
+            ConfigError: if ``max_tokens`` exceeds the encoder's positions.
         """
         longest = self.model.max_seq_length
         most = min(max_tokens, max_tokens if longest is None else longest)
@@ -113,9 +112,9 @@ class PublishedEncoder(TextEncoder):
         return vectors
 
     def save(self, folder: Path) -> None:
-        """Copy the published files, with the prompt as their default, and float32 wherever they set a precision.
+        """Copy the published files, with the prompt as their default, and with float32 for any precision that they set.
 
-        What sentence-transformers would write anew may lack settings that it has read, as ``do_lower_case``.
+        Files written by sentence-transformers can lack settings that it has read, such as ``do_lower_case``.
         """
         folder.mkdir(exist_ok=True)
         copy_files(self.folder, folder, files_of(self.folder))
@@ -130,19 +129,19 @@ class PublishedEncoder(TextEncoder):
         write_settings(folder, SavedEncoder(readout=self.readout_settings, head_at_test=False, template=None))
 
     def sentence_transformer(self, folder: Path) -> SentenceTransformer:
-        """Write the folder; return the model that it was loaded as."""
+        """Write the folder, and return the model that sentence-transformers loaded."""
         self.save(folder)
         return self.model
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """Load a folder that ``save`` wrote."""
+        """Return the encoder in a folder that ``save`` wrote."""
         settings = read_settings(folder).readout
         assert isinstance(settings, Config)
         return cls(folder, settings)
 
     def check(self) -> None:
-        """Check the weights, and of a large encoder, which was not loaded when it arrived, the vectors.
+        """Check the weights, and the vectors of a large encoder, which was not loaded when it arrived.
 
         Raises:
             DataError: naming a weight, or a sentence whose vector depends on others.
@@ -152,13 +151,13 @@ class PublishedEncoder(TextEncoder):
             compare(self.folder, one_by_one(self.probed), in_two_ways(self.probed), "as published")
 
     def probed(self, sentences: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of sentences that are as long as the encoder reads, within reason."""
+        """Return vectors of sentences, which are cut at the encoder's limit and at ``MOST_TOKENS``."""
         return self.encode(sentences, min(MOST_TOKENS, self.positions or MOST_TOKENS))
 
     def check_weights(self) -> None:
-        """Check that the folder has all weights, since sentence-transformers would draw missing ones at random.
+        """Check that the folder has all weights; sentence-transformers would draw missing ones at random.
 
-        Surplus weights are refused too, unless the folder itself changes the encoder's configuration.
+        Surplus weights are errors too, unless the folder itself changes the encoder's configuration.
 
         Raises:
             DataError: naming the first such weight.
@@ -172,10 +171,10 @@ class PublishedEncoder(TextEncoder):
 
 
 def _in_float32(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings of a model in float32, whatever precision they give under its new or its old name."""
+    """Return a model's settings with ``dtype`` float32, without the old name ``torch_dtype``."""
     return {name: value for name, value in settings.items() if name != "torch_dtype"} | {"dtype": "float32"}
 
 
 def _change(file: Path, changes: dict[str, Any]) -> None:
-    """Write some entries of a JSON file."""
+    """Set entries of a JSON file."""
     file.write_text(json.dumps(read_json(file) | changes, indent=2) + "\n", "utf-8")

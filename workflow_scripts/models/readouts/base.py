@@ -1,4 +1,4 @@
-"""The base class of readouts: modules that are trained and saved, and that sentence-transformers loads.
+"""Base class of readouts, which are trained and saved with an encoder and loaded by sentence-transformers.
 
 Files of this folder are copied into model folders. Files that import only one another, relatively, work there without
 the rest of the project.
@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from transformers.dynamic_module_utils import get_relative_import_files
 
 Reads = Literal["padded", "all", "last", "first"]
-"""The hidden states that a readout needs: of all layers, with or without padding; of the last layer; or of the first
-token in the last layer."""
+"""Hidden states that a readout needs: of all layers, with or without padding; of the last layer; or of the first token
+in the last layer."""
 OF_HUB = ("token", "cache_folder", "revision", "local_files_only")
 """Options with which sentence-transformers finds a folder on the hub."""
 SETTINGS_FILE, WEIGHTS_FILE = "config.json", "model.safetensors"
@@ -27,17 +27,17 @@ SETTINGS_FILE, WEIGHTS_FILE = "config.json", "model.safetensors"
 class ReadoutModule(nn.Module):
     """A map from hidden states to sentence vectors; each module of this package has one subclass, named ``Readout``.
 
-    It is made with the encoder's ``width`` and all settings of its kind, and passes them to this class, which
-    saves them. All of its parameters and buffers are trained and saved with the encoder. A vector must not depend on
-    padding or on other sentences of its batch, unless ``labels`` of its settings warns of that. Buffers named
-    ``mask_id`` and ``mask_counts`` are set to the tokeniser's mask, and to the numbers of masks of the prompt before
-    and after the sentence (``set_mask_token``).
+    A readout gets the encoder's ``width`` and all settings of its kind. It passes them to this class, which saves them.
+    All of its parameters and buffers are trained and saved with the encoder. A vector must not depend on padding or on
+    other sentences of its batch, unless ``labels`` of its settings warns of that. Two buffers have fixed names:
+    ``mask_id`` is set to the tokeniser's mask, and ``mask_counts`` to the numbers of the prompt's masks before and
+    after the sentence (``set_mask_token``).
     """
 
     reads: Reads = "all"
-    """The hidden states that it needs; others need not be computed or kept."""
+    """Hidden states that the readout needs; others need not be computed or kept."""
     width: int
-    """Entries of the vectors, R; a head maps them to the encoder's D."""
+    """Number of entries of a vector, R; a head maps them to the encoder's D."""
 
     def __init__(self, width: int, **settings: Any) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class ReadoutModule(nn.Module):
         self.settings = {"width": width} | settings  # arguments with which a loader makes the same readout
 
     def read(self, hidden_states: Sequence[Tensor], ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
-        """Read sentence vectors.
+        """Return sentence vectors.
 
         Args:
             hidden_states: The states that ``reads`` selects, each (B, T, D), or (B, 1, D) of the first token; states
@@ -59,17 +59,17 @@ class ReadoutModule(nn.Module):
         raise NotImplementedError
 
     def forward(self, features: dict[str, Any], **_: Any) -> dict[str, Any]:
-        """Add ``sentence_embedding``, for sentence-transformers."""
+        """Return the features with ``sentence_embedding``, for sentence-transformers."""
         states = features.get("all_layer_embeddings") or (features["token_embeddings"],)
         vectors_BR = self.read(states, features["input_ids"], features["attention_mask"])
         return features | {"sentence_embedding": vectors_BR}
 
     def sentence_modules(self, depth: int) -> Sequence[nn.Module]:
-        """The readout as modules of sentence-transformers, after an encoder of ``depth`` layers: by default itself."""
+        """Return modules of sentence-transformers after an encoder of ``depth`` layers; by default only the readout."""
         return [self]
 
     def get_embedding_dimension(self) -> int:
-        """Entries of the vector."""
+        """Return the number of entries of a vector."""
         return self.width
 
     def save(self, output_path: str, *_: Any, **__: Any) -> None:
@@ -98,14 +98,14 @@ class ReadoutModule(nn.Module):
 
 
 def weighted_mean(states: Tensor, weight_BT: Tensor) -> Tensor:
-    """Weighted mean over tokens, (B, ..., T, D) to (B, ..., D), never in bfloat16."""
+    """Return the weighted mean over tokens, (B, ..., T, D) to (B, ..., D), never in bfloat16."""
     weight = weight_BT.view(len(weight_BT), *(1,) * (states.dim() - 3), -1).to(states.dtype)
     with torch.autocast(weight_BT.device.type, enabled=False):
         return torch.einsum("...td,...t->...d", states, weight / weight.sum(dim=-1, keepdim=True))
 
 
 def own_masks(ids_BT: Tensor, mask_BT: Tensor, mask_id: Tensor, mask_counts: Tensor) -> Tensor:
-    """Positions of a prompt's own masks, 1 or 0, (B, T); a sentence inside it may have the tokeniser's mask, too."""
+    """Return 1 for each of the prompt's own masks, 0 otherwise, (B, T); its sentence may also contain masks."""
     is_mask_BT = (ids_BT == mask_id) & mask_BT.bool()
     number_BT = is_mask_BT.cumsum(dim=1)
     before, after = mask_counts
@@ -117,7 +117,7 @@ def own_masks(ids_BT: Tensor, mask_BT: Tensor, mask_id: Tensor, mask_counts: Ten
 def bypass_layernorms(backbone: Any, last: int) -> None:
     """Skip the LayerNorms of an encoder's ``last`` layers (JTCSE, section VI-A and Fig. 8).
 
-    Their weights stay in the model, unused, so that a saved encoder is a stock encoder.
+    Their weights stay in the model, unused: a saved encoder is a stock encoder.
     """
     layers = list(backbone.encoder.layer)
     for layer in layers[len(layers) - last :]:

@@ -1,4 +1,4 @@
-"""A module of sentence-transformers that adds up the vectors of the encoders in its folder."""
+"""Module of sentence-transformers that adds up the vectors of the encoders in its folder."""
 
 from typing import Any, Self
 
@@ -14,7 +14,7 @@ _ARGUMENTS = ("model_kwargs", "processor_kwargs", "config_kwargs")
 
 
 class EncoderSum(InputModule):
-    """Weighted sum over sub-encoders, which are in the folders encoder1, encoder2, ... with their tokenisers."""
+    """Weighted sum of sub-encoders, in the folders encoder1, encoder2, ... with their tokenisers."""
 
     config_keys = ["weights", "bypassed_layernorms"]  # noqa: RUF012
     config_file_name = "encoder_sum.json"
@@ -34,7 +34,7 @@ class EncoderSum(InputModule):
 
     @property
     def max_seq_length(self) -> int:
-        """Largest number of tokens of a sentence."""
+        """Return the maximum number of tokens of a sentence."""
         return int(self.sub_encoders[0].max_seq_length)
 
     @max_seq_length.setter
@@ -43,7 +43,7 @@ class EncoderSum(InputModule):
             sub_encoder.max_seq_length = value
 
     def preprocess(self, inputs: Any, *arguments: Any, **options: Any) -> dict[str, Any]:
-        """Tokenise for each sub-encoder; names of features begin with the sub-encoder's."""
+        """Tokenise for each sub-encoder; the name of a feature begins with ``encoder`` and a number."""
         return {
             f"encoder{number}/{name}": value
             for number, sub_encoder in enumerate(self.sub_encoders)
@@ -51,7 +51,7 @@ class EncoderSum(InputModule):
         }
 
     def forward(self, features: dict[str, Any], **_: Any) -> dict[str, Any]:
-        """Add ``sentence_embedding``."""
+        """Return the features with ``sentence_embedding``."""
         vectors = []
         for number, (weight, sub_encoder) in enumerate(zip(self.weights, self.sub_encoders, strict=True)):
             prefix = f"encoder{number}/"
@@ -62,7 +62,7 @@ class EncoderSum(InputModule):
         return features | {"sentence_embedding": torch.stack(vectors).sum(dim=0)}
 
     def get_embedding_dimension(self) -> int:
-        """Entries of the vector."""
+        """Return the number of entries of a vector."""
         return int(self.sub_encoders[0].get_embedding_dimension())
 
     def save(self, output_path: str, *_: Any, **__: Any) -> None:
@@ -76,7 +76,7 @@ class EncoderSum(InputModule):
     def load(  # type: ignore[override]
         cls, model_name_or_path: str, *, trust_remote_code: bool = False, **options: Any
     ) -> Self:
-        """Read settings and sub-encoders, these with the user's arguments, such as a precision."""
+        """Read settings and sub-encoders; the user's arguments, such as a precision, apply to sub-encoders."""
         arguments = {name: options[name] for name in _ARGUMENTS if name in options}
         hub = {name: options[name] for name in OF_HUB if name in options}
         settings = cls.load_config(model_name_or_path, **hub)

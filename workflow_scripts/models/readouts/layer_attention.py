@@ -5,9 +5,9 @@
 
 Oh et al. 2022, Don't Judge a Language Model by Its Last Layer, https://arxiv.org/abs/2209.05972. The MLP is the
 encoder's head. Equation 1's indices contradict each other and a ratio of scores has no definite sign, so defaults
-follow the official code: softmax over layers, the embedding output among them, scores divided by the number of
-layers, projections without bias followed by RReLU. All nine poolings of Table 2 are followed by the MLP head, which is
-also used at test (the code has no switch for that); ``head_at_test: false`` is a variant.
+follow the official code: softmax over layers, including the embedding output; scores divided by the number of layers;
+projections without bias, followed by RReLU. All nine poolings of Table 2 have the MLP head. It is also used at test,
+since the code has no switch for that; ``head_at_test: false`` is a variant.
 
 Shape suffixes: B sentences, T tokens, L layers, D width.
 """
@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from .base import ReadoutModule, weighted_mean
 
 POOLINGS: dict[str, tuple[tuple[str, str] | None, tuple[str, ...]]] = {
-    # Name to: states of queries and of keys, or None without attention; and fixed vectors before the attended one.
+    # By name: the states of queries and of keys, or None without attention; the fixed vectors before the attended one.
     "cls_last": (None, ("cls_last",)),
     "avg_last": (None, ("avg_last",)),
     "avg_first_last": (None, ("avg_first_last",)),
@@ -32,7 +32,7 @@ POOLINGS: dict[str, tuple[tuple[str, str] | None, tuple[str, ...]]] = {
     "attention_cls_avg": (("cls", "avg"), ()),
     "cls_last_and_attention_cls_avg": (("cls", "avg"), ("cls_last",)),
 }
-"""The rows of Table 2."""
+"""Rows of Table 2."""
 
 
 class Readout(ReadoutModule):
@@ -52,7 +52,7 @@ class Readout(ReadoutModule):
             self.activation = nn.Identity() if projection == "linear" else nn.RReLU()
 
     def read(self, hidden_states: Sequence[Tensor], ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
-        """Pool all layers, (B, D) or, where two vectors are concatenated, (B, 2D), in the precision of the weights."""
+        """Return pooled layers in the precision of the weights, (B, D), or (B, 2D) if two vectors are concatenated."""
         with torch.autocast(mask_BT.device.type, enabled=False):
             parts = [self.fixed_vector(name, hidden_states, mask_BT) for name in self.fixed]
             if self.sides is not None:
@@ -62,19 +62,19 @@ class Readout(ReadoutModule):
             return torch.cat(parts, dim=-1)
 
     def fixed_vector(self, name: str, hidden_states: Sequence[Tensor], mask_BT: Tensor) -> Tensor:
-        """[CLS] or average of the last layer, or the average over first and last, (B, D)."""
+        """Return [CLS] or the average of the last layer, or the average over first and last layer, (B, D)."""
         kind, *layers = name.split("_")
         indices = {"first": self.settings["first_layer"], "last": -1}
         return pooled(kind, [hidden_states[indices[layer]] for layer in layers], mask_BT).mean(dim=1)
 
     def layers(self, hidden_states: Sequence[Tensor], mask_BT: Tensor) -> Sequence[Tensor]:
-        """States of queries and of keys, each (B, L, D)."""
+        """Return the states of queries and of keys, each (B, L, D)."""
         assert self.sides is not None
         vectors = {kind: pooled(kind, hidden_states[self.lowest :], mask_BT) for kind in set(self.sides)}
         return [vectors[kind] for kind in self.sides]
 
     def attended(self, query_states_BLD: Tensor, key_states_BLD: Tensor) -> Tensor:
-        """The attended vector h^L, shape (B, D)."""
+        """Return the attended vector h^L, shape (B, D)."""
         if self.draws_per_query and self.training:
             return self._attended_per_query(query_states_BLD, key_states_BLD)
         values_BLD = self.activation(self.value(key_states_BLD))
@@ -82,7 +82,7 @@ class Readout(ReadoutModule):
         return torch.einsum("bij,bjd->bd", alpha_BLL, values_BLD) / alpha_BLL.shape[1]
 
     def _attended_per_query(self, query_states_BLD: Tensor, key_states_BLD: Tensor) -> Tensor:
-        """h^L, with random slopes of RReLU for the keys and values of each query."""
+        """Return h^L, with random slopes of RReLU for the keys and values of each query."""
         layers = query_states_BLD.shape[1]
         queries_BLD = self.activation(self.query(query_states_BLD))
         per_query = (-1, layers, -1, -1)
@@ -92,17 +92,17 @@ class Readout(ReadoutModule):
         return torch.einsum("bij,bijd->bd", alpha_BLL, values_BLLD) / layers
 
     def attention(self, query_states_BLD: Tensor, key_states_BLD: Tensor) -> Tensor:
-        """Attention weights alpha, shape (B, L, L), a row for each query's layer."""
+        """Return attention weights alpha, shape (B, L, L), with a row for each query's layer."""
         queries_BLD = self.activation(self.query(query_states_BLD))
         keys_BLD = self.activation(self.key(key_states_BLD))
         return self._weighed(queries_BLD @ keys_BLD.transpose(1, 2))
 
     def _weighed(self, scores_BLL: Tensor) -> Tensor:
-        """Turn scores into weights.
+        """Return the weights of scores.
 
         ``softmax``: as in the official code. ``ratio``: a score over the sum of its row, Equation 1 read with an
         index j; rows sum to 1, but weights may be negative, and a sum near 0 makes them huge. ``diagonal``:
-        Equation 1 as printed, alpha_i = s_ii / sum_j s_ij, one weight a layer, the same for every query.
+        Equation 1 as printed, alpha_i = s_ii / sum_j s_ij, one weight for each layer, the same for every query.
         """
         layers = scores_BLL.shape[-1]
         scale = layers if self.settings["divisor"] == "layers" else self.query.in_features**0.5
@@ -115,7 +115,7 @@ class Readout(ReadoutModule):
 
 
 def pooled(kind: str, states: Sequence[Tensor], mask_BT: Tensor) -> Tensor:
-    """[CLS] of each layer, or the mean over its tokens, including [CLS] and [SEP], (B, L, D)."""
+    """Return [CLS] of each layer, or the mean over its tokens, including [CLS] and [SEP], (B, L, D)."""
     return torch.stack(
         [state[:, 0] if kind == "cls" else weighted_mean(state, mask_BT) for state in states], dim=1
     )

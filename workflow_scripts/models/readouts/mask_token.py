@@ -1,7 +1,7 @@
-"""PromptBERT's readout: the last state of [MASK] in a templated sentence is its vector.
+"""PromptBERT's readout: the vector of a sentence is the last state of [MASK] in its template.
 
-Jiang et al. 2022, PromptBERT, https://arxiv.org/abs/2201.04337. Several masks are averaged; one inside the sentence is
-a word like any other.
+Jiang et al. 2022, PromptBERT, https://arxiv.org/abs/2201.04337. Several masks are averaged. A mask inside the sentence
+is a word like any other.
 
 Shape suffixes: B sentences, T tokens, D width.
 """
@@ -28,5 +28,5 @@ class Readout(ReadoutModule):
         self.register_buffer("mask_counts", torch.tensor([0, 0]))
 
     def read(self, hidden_states: Sequence[Tensor], ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
-        """Sentence vectors, (B, D), from the last of ``hidden_states``."""
+        """Return sentence vectors, (B, D), from the last of ``hidden_states``."""
         return weighted_mean(hidden_states[-1], own_masks(ids_BT, mask_BT, self.mask_id, self.mask_counts))

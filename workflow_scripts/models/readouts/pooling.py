@@ -1,9 +1,9 @@
 """Pooling of token states: the poolers of SimCSE and of sentence-transformers, with layers by index.
 
 Gao et al. 2021, https://arxiv.org/abs/2104.08821. ``avg_first_last`` averages hidden states 1 and -1, as the official
-code does since January 2022; before, it took 0 and -1 (SimCSE issue 285), which ``layers: [0, -1]`` selects. Means
-include [CLS] and [SEP], and never padding. ``last_token`` is the token of a decoder that attends to all others. If
-several layers are given, their average is pooled.
+code does since January 2022. Before, the code averaged 0 and -1 (SimCSE issue 285), which ``layers: [0, -1]`` selects.
+Means include [CLS] and [SEP], and never padding. ``last_token`` is the token of a decoder that attends to all others.
+If several layers are given, their average is pooled.
 
 Shape suffixes: B sentences, T tokens, D width.
 """
@@ -19,7 +19,7 @@ from workflow_scripts.settings.readouts import Pooling as Config
 
 
 class Readout(ReadoutModule):
-    """Pooling as a readout; it has no parameters."""
+    """Pooling as a readout without parameters."""
 
     def __init__(self, width: int, **settings: Any) -> None:
         super().__init__(width, **settings)
@@ -28,11 +28,11 @@ class Readout(ReadoutModule):
             self.reads = "first" if self._config.mode == "cls" else "last"
 
     def read(self, hidden_states: Sequence[Tensor], ids_BT: Tensor, mask_BT: Tensor) -> Tensor:
-        """Pool the chosen layers, (B, D)."""
+        """Return the pooled states of the chosen layers, (B, D)."""
         return pool(hidden_states, mask_BT, self._config)
 
     def sentence_modules(self, depth: int) -> Sequence[nn.Module]:
-        """Built-in modules: a pooler, after an average of hidden states unless only the last one is pooled."""
+        """Return built-in modules: a pooler, after an average of layers unless only the last layer is pooled."""
         from sentence_transformers.sentence_transformer.modules import Pooling, WeightedLayerPooling
 
         pooler: nn.Module = Pooling(self.width, pooling_mode=self._config.mode)
@@ -48,7 +48,7 @@ class Readout(ReadoutModule):
 
 
 def pool(hidden_states: Sequence[Tensor], mask_BT: Tensor, pooling: Config) -> Tensor:
-    """Pool token states of the chosen layers.
+    """Return pooled token states of the chosen layers.
 
     Args:
         hidden_states: Embedding output and every layer's output, each (B, T, D), or (B, 1, D) of the first token.

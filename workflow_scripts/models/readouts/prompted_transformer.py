@@ -1,4 +1,4 @@
-"""A transformer module of sentence-transformers that puts sentences into a prompt."""
+"""Transformer module of sentence-transformers that puts sentences into a prompt."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from .prompt import cut, filled, room
 
 
 class PromptedTransformer(Transformer):
-    """A transformer that puts sentences between the two sides of a prompt; only the sentence is cut."""
+    """Transformer that puts sentences between the two sides of a prompt; only the sentence is cut."""
 
     config_keys = [*Transformer.config_keys, "before", "after", "add_period", "sentence_tokens"]  # noqa: RUF012
     save_in_root = False  # in the root, AutoModel would load the encoder without its prompt
@@ -31,7 +31,7 @@ class PromptedTransformer(Transformer):
 
     @property
     def max_seq_length(self) -> int:
-        """Largest number of tokens of a sentence, including [CLS] and [SEP], excluding the prompt's."""
+        """Return the maximum number of tokens of a sentence, with [CLS] and [SEP], without those of the prompt."""
         return self.sentence_tokens
 
     @max_seq_length.setter

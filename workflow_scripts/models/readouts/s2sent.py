@@ -1,4 +1,4 @@
-"""S2Sent: adaptive fusion of an encoder's last blocks, gated by a frequency squeeze of all of them.
+"""S2Sent: adaptive fusion of an encoder's last blocks, with gates from a frequency squeeze of all these blocks.
 
     f = FS(U)                                        U: states of the last N blocks, N x L x D     (Eqs. 2, 10)
     e^(n) = sigmoid(max(0, f W1) W2^(n))                                                              (Eq. 3)
@@ -7,11 +7,10 @@
 Zang et al. 2025, https://arxiv.org/abs/2508.18164. All tokens of a sentence have the same weights, so pooling
 before the fusion gives the same vector as pooling after it, at 1/L of the cost.
 
-Text and official code disagree in nine places; each is a setting, and ``readings`` in config/methods.yaml name the
+Text and official code disagree in nine points. Each is a setting, and ``readings`` in config/methods.yaml name the
 combinations. Defaults follow the text, but divide the frequency squeeze by N L: then a single frequency is the
-average, as Equation 6 says, and a gate does not depend on a sentence's length. With the text's readings, an
-embedding does not depend on its batch. With the code's ``dct: grid`` and ``gate: batch`` it does, and runs have a
-label.
+average, as in Equation 6, and a gate does not depend on a sentence's length. With the text's readings, an embedding
+does not depend on its batch. With the code's ``dct: grid`` and ``gate: batch`` it does, and runs have a label.
 
 Frequencies of the block axis that N blocks cannot have (a >= N: 3 and 4 for the three blocks and sixteen frequencies
 of Figure 6) are computed on six cells, into which the code pools any number of blocks. ASSUME: a repeated block
@@ -20,7 +19,7 @@ three blocks, a = 4 becomes half of its value in Equation 10, which is minus a =
 ``dct: printed`` is Equation 10 over N L, ``sum`` is Equation 10; for a < N all three are the same up to N L.
 
 Equation 4 with one branch is the identity: a softmax over one number is 1. The paper's rows "S2Sent (1D SS)"
-cannot come from it; ``form: average`` runs them as a control, and ``gate: batch`` as the code does.
+cannot come from it. ``form: average`` runs them as a control, and ``gate: batch`` runs them like the code.
 
 Shape suffixes: B sentences, N blocks, L tokens, D width, R bottleneck, M parts of the features, A frequencies of
 the block axis, F frequencies of the token axis, G branches.
@@ -38,12 +37,12 @@ from torch import Tensor, nn
 from .base import ReadoutModule, own_masks, weighted_mean
 
 GRID = 6
-"""Cells that the official code pools either axis into."""
+"""Number of cells into which the official code pools each axis."""
 
 FREQUENCIES = {
     # Pairs of frequencies of the block axis and the token axis. Low-m are the first m. The k-th acts on the k-th of m
-    # equal parts of the features, so the order matters. Figure 4 is a grid that shows at which m each pair is added;
-    # pairs that are added together are in the order of its rows.
+    # equal parts of the features, so the order matters. Figure 4 is a grid that shows at which m each pair is added.
+    # Pairs that are added together are in the order of its rows.
     "figure": (
         (0, 0), (0, 1), (1, 0), (1, 1), (0, 2), (1, 2), (2, 0), (2, 1),
         (0, 3), (0, 4), (1, 3), (1, 4), (2, 2), (3, 0), (3, 1), (4, 0),
@@ -57,29 +56,29 @@ FREQUENCIES = {
 
 
 def cosines(frequencies: Tensor, length: int | Tensor, positions: Tensor) -> Tensor:
-    """DCT-II basis cos(pi f / L (i + 1/2)); the arguments broadcast (Eq. 5)."""
+    """Return the DCT-II basis cos(pi f / L (i + 1/2)); the arguments broadcast (Eq. 5)."""
     return torch.cos(math.pi * frequencies / length * (positions + 0.5))
 
 
 def cells(length: int, device: torch.device) -> Tensor:
-    """The linear map, (GRID, length), of adaptive average pooling from ``length`` positions to ``GRID``."""
+    """Return the linear map, (GRID, length), of adaptive average pooling from ``length`` positions to ``GRID``."""
     return F.adaptive_avg_pool1d(torch.eye(length, device=device).unsqueeze(0), GRID)[0].T
 
 
 def grid_basis(frequencies_A: Tensor, length: int) -> Tensor:
-    """The official code's orthonormal basis on ``GRID`` cells, applied to ``length`` positions: (A, length)."""
+    """Return the official code's orthonormal basis on ``GRID`` cells, applied to ``length`` positions: (A, length)."""
     numbers, device = frequencies_A.unsqueeze(1), frequencies_A.device
     basis = cosines(numbers, GRID, torch.arange(GRID, device=device)) / math.sqrt(GRID)
     return torch.where(numbers > 0, math.sqrt(2) * basis, basis) @ cells(length, device)
 
 
 def block_basis(frequencies_A: Tensor, blocks: int, dct: str) -> Tensor:
-    """Weights of the blocks under each frequency, (A, N).
+    """Return the weights of the blocks under each frequency, (A, N).
 
     ``sum``: Equation 5 as printed. ``printed``: divided by N. ``mean``: divided by N, and a frequency that N blocks
-    cannot have (f >= N, where the basis vanishes or repeats a lower one) is computed on ``GRID`` cells that repeat the
-    blocks, where a single block is constant, too. Three blocks have frequencies 0, 1 and 2: as printed, 3 vanishes and
-    4 is minus 2; on the cells, 3 also vanishes and 4 is half of that.
+    cannot have (f >= N: the basis vanishes or repeats a lower one) is computed on ``GRID`` cells that repeat the
+    blocks. A single block is constant on the cells, too. Three blocks have frequencies 0, 1 and 2: as printed, 3
+    vanishes and 4 is minus 2; on the cells, 3 also vanishes and 4 is half of that.
     """
     numbers, device = frequencies_A.unsqueeze(1), frequencies_A.device
     basis = cosines(numbers, blocks, torch.arange(blocks, device=device))
@@ -90,7 +89,7 @@ def block_basis(frequencies_A: Tensor, blocks: int, dct: str) -> Tensor:
 
 
 def token_basis(frequencies_A: Tensor, mask_BL: Tensor, scaled: bool) -> Tensor:
-    """Weights of each sentence's own tokens under each frequency, (B, A, L), zero on padding."""
+    """Return the weights of each sentence's tokens under each frequency, (B, A, L); 0 for padding."""
     length_B11 = mask_BL.sum(dim=1).view(-1, 1, 1)
     positions_L = torch.arange(mask_BL.shape[1], device=mask_BL.device)
     basis_BAL = cosines(frequencies_A.unsqueeze(1), length_B11, positions_L) * mask_BL.unsqueeze(1)
@@ -98,15 +97,15 @@ def token_basis(frequencies_A: Tensor, mask_BL: Tensor, scaled: bool) -> Tensor:
 
 
 def squeeze(states_BNLD: Tensor, mask_BL: Tensor, frequencies_A2: Tensor, dct: str) -> Tensor:
-    """Frequency selection: each part of the features under its own basis function, (B, D) (Eqs. 9 to 11).
+    """Return the selected frequencies: each part of the features under its basis function, (B, D) (Eqs. 9 to 11).
 
     Args:
         states_BNLD: States of the blocks, last block last.
         mask_BL: 1 for a token, 0 for padding; [CLS] and [SEP] are tokens.
         frequencies_A2: Frequencies of the block axis and the token axis, one pair for each part.
-        dct: ``mean``: over each sentence's own length, divided by N L, so that (0, 0) is the average.
+        dct: ``mean``: over each sentence's own length, divided by N L; (0, 0) is then the average.
             ``printed``: the same with all frequencies of the blocks as printed (``block_basis``). ``sum``:
-            Equation 10 as printed, without the division. ``grid``: both axes, padding included, pooled to 6 x 6 cells
+            Equation 10 as printed, without the division. ``grid``: both axes, including padding, pooled to 6 x 6 cells
             under an orthonormal basis, as in the official code; depends on the other sentences of the batch.
     """
     batch, blocks, length, width = states_BNLD.shape
@@ -123,7 +122,7 @@ def squeeze(states_BNLD: Tensor, mask_BL: Tensor, frequencies_A2: Tensor, dct: s
 
 
 class Readout(ReadoutModule):
-    """The nested selector, from hidden states to one vector."""
+    """Nested selector, from hidden states to one vector."""
 
     mask_id: Tensor
     mask_counts: Tensor
@@ -135,7 +134,7 @@ class Readout(ReadoutModule):
         self.blocks = slice(-options.blocks, None) if options.last_block else slice(-options.blocks - 1, -1)
         is_average = options.squeeze == "gap"
         pairs = FREQUENCIES[options.frequency_set][: 1 if is_average else options.frequencies]
-        # A buffer, because a tensor that is made of numbers in a step would wait for a GPU, and could not be captured.
+        # A buffer: a tensor made of numbers within a step would wait for the GPU, and could not be captured.
         self.register_buffer("frequencies", torch.tensor(pairs), persistent=False)
         self.dct = "mean" if is_average else options.dct
         self.branches = 1 if options.form == "average" or options.gate == "linear" else options.blocks
@@ -158,10 +157,10 @@ class Readout(ReadoutModule):
             self.register_buffer("mask_counts", torch.tensor([0, 0]))
 
     def read(self, hidden_states: Sequence[Tensor], ids_BL: Tensor, mask_BL: Tensor) -> Tensor:
-        """Fuse the blocks and pool, (B, D), in the precision of the weights.
+        """Return the fused and pooled blocks, (B, D), in the precision of the weights.
 
-        That is so even if an encoder's products are in bfloat16, because gates start within a thousandth of 1/2, a
-        difference that bfloat16 rounds away.
+        An encoder's products may be in bfloat16, but gates start within a thousandth of 1/2, and bfloat16 rounds such
+        differences away.
         """
         with torch.autocast(mask_BL.device.type, enabled=False):
             states_BNLD = torch.stack(tuple(hidden_states[self.blocks]), dim=1).to(self.reduce.weight.dtype)
@@ -173,15 +172,15 @@ class Readout(ReadoutModule):
             return self.fuse(self.pool(states_BNLD, ids_BL, mask_BL), gates_BGD)
 
     def excite(self, features_BD: Tensor) -> Tensor:
-        """Gates of every branch in (0, 1), shape (B, G, D) (Eq. 3)."""
+        """Return the gates of every branch in (0, 1), shape (B, G, D) (Eq. 3)."""
         gates = torch.sigmoid(self.norm(self.expand(self.activation(self.reduce(features_BD)))))
         return gates.view(len(features_BD), self.branches, self.width)
 
     def excite_tokens(self, states_BNLD: Tensor) -> Tensor:
-        """Gates without a squeeze, (B, G, L, D), from each token of a block through that block's branch.
+        """Return gates without a squeeze, (B, G, L, D), from each token of a block through the branch of the block.
 
         ASSUME: the paper says only that fully connected layers act on the hidden states directly (section
-        5.1.2); a branch reads its own block, and a single branch the average of the blocks.
+        5.1.2). Here, a branch reads its own block, and a single branch the average of the blocks.
         """
         read_BGLD = states_BNLD if self.branches > 1 else states_BNLD.mean(dim=1, keepdim=True)
         low_BGLR = self.activation(self.reduce(read_BGLD))
@@ -192,7 +191,7 @@ class Readout(ReadoutModule):
         return torch.sigmoid(gates_BGLD)
 
     def fuse(self, branches: Tensor, gates: Tensor) -> Tensor:
-        """Weigh the blocks, (B, N, ..., D), by gates, (B, G, ..., D), and add them up.
+        """Return the sum of the blocks, (B, N, ..., D), weighted by gates, (B, G, ..., D).
 
         ``softmax``: Eq. 4. ``batch``: exp(e) over its sum over branches, sentences and features, as in the
         official code: one number for a whole batch. ``linear``: e * U, the average of the blocks under one
@@ -206,7 +205,7 @@ class Readout(ReadoutModule):
         return gates.squeeze(1) * branches.mean(dim=1)
 
     def pool(self, states: Tensor, ids_BL: Tensor, mask_BL: Tensor) -> Tensor:
-        """Average of the tokens, the first token, or [MASK]: (B, ..., L, D) to (B, ..., D)."""
+        """Return the average of the tokens, the first token, or [MASK]: (B, ..., L, D) to (B, ..., D)."""
         if self.options.pooling == "cls":
             return states.select(-2, 0)
         weight_BL = mask_BL
