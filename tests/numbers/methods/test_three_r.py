@@ -304,5 +304,5 @@ def test_a_training_tells_what_became_of_its_threshold(tiny_bert, tmp_path, torc
     objective = make(tiny_bert, start=50.0)
     paths = run(objective, tmp_path, toys.training(), 10).paths
     assert paths["reduced_dimensions"].tolist() == [toys.WIDTH] * 10
-    assert three_r.FULL in objective.findings(paths)
-    assert make(tiny_bert, identify="all").findings(paths) == []  # full by definition
+    assert three_r.FULL in objective.labels(paths)
+    assert make(tiny_bert, identify="all").labels(paths) == []  # full by definition
