@@ -38,7 +38,7 @@ rule all:
         STUDY.per_run("<results>/runs/{run}/seed{seed}/model/record.json"),
         collect("<results>/encoders/{name}/record.json", name=STUDY.read_encoders),
         **PAGE.reads(),
-        scores=[file for one in STUDY.made.values() for file in one.scores],
+        scores=[file for run in STUDY.made_runs.values() for file in run.scores],
         extracted=EXTRACTION.shown,
 
 

@@ -37,7 +37,7 @@ check_configfiles()
 with one_line_errors():
     if workflow.modifier.skip_configfile:  # a module with a configuration from its workflow
         CONFIGFILES, OPTIONS = [], {}
-        config = load_config(Path(CLONE), given=config, place="config of the module")
+        config = load_config(Path(CLONE), given=config, origin="config of the module")
     else:
         CONFIGFILES, OPTIONS = workflow.overwrite_configfiles, workflow.config_settings.config
         config = load_config(Path(CLONE), CONFIGFILES, as_in_a_file(OPTIONS))

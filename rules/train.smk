@@ -5,8 +5,8 @@ job that was stopped continues from there, and ends with the same bytes.
 """
 
 TRAINED = STUDY.trained  # runs that are trained on a corpus; all others use finished encoders
-FROZEN = [name for name, one in STUDY.runs.items() if not one.corpus and not one.members]  # of one encoder
-JOINED = [name for name, one in STUDY.runs.items() if not one.corpus and one.members]  # of finished runs
+FROZEN = [name for name, run in STUDY.runs.items() if not run.corpus and not run.members]  # of one encoder
+JOINED = [name for name, run in STUDY.runs.items() if not run.corpus and run.members]  # of finished runs
 # run(w).start(w.seed) returns the records of the model folders from which a run starts.
 
 

@@ -69,11 +69,11 @@ def read_grids(config: Mapping[str, Any], folder: Path) -> tuple[dict[str, Any],
     listed = config.get("experiments")
     grids, errors = dict[str, Any](), list[ErrorDetails]()
     if EXTRACTION in files:
-        found = "this name is reserved for the extraction study"
-        errors.append(ErrorDetails("", found, "Rename the file.", file=grid_file(EXTRACTION)))
+        problem = "this name is reserved for the extraction study"
+        errors.append(ErrorDetails("", problem, "Rename the file.", file=grid_file(EXTRACTION)))
     # Entries of other types are reported by the check of types.
-    names = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
-    for name in (one for one in names if one != EXTRACTION):
+    names = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
+    for name in (name for name in names if name != EXTRACTION):
         if name not in files:
             known = advice(name, sorted({EXTRACTION, *files}))
             errors.append(ErrorDetails("experiments", f"no file {name}.yaml in {GRIDS}", known))
@@ -93,14 +93,14 @@ def checked(config: Config, plain: Mapping[str, Any], root: Path) -> tuple[Study
         plain: Its grids by name, unchecked.
         root: Folder of the Snakefile.
     """
-    settings, found = read(Configuration, config)
+    settings, errors = read(Configuration, config)
     grids: dict[str, GridBlock] = {}
     for name, grid in plain.items():
-        block, errors = read(GridBlock, grid)
-        found += (error.under("", grid_file(name)) for error in errors)
+        block, more = read(GridBlock, grid)
+        errors += (error.under("", grid_file(name)) for error in more)
         grids |= {name: block} if block else {}
-    if found or not settings:
-        return None, found
+    if errors or not settings:
+        return None, errors
     study = Study(settings, grids, root)
     return study, [*name_errors(study)] or [*sense_errors(study)]
 
@@ -125,9 +125,9 @@ def name_errors(study: Study) -> Iterator[ErrorDetails]:
         yield from (error.under("", file) for error in errors)
     for name, encoder in study.encoders.items():
         if name in study.reached(encoder.starts):
-            found = "it starts from itself, through its runs or its base"
+            problem = "it starts from itself, through its runs or its base"
             yield ErrorDetails(
-                f"encoders.{name}", found, "Change the encoders of its `runs`, or its `adapt.base`."
+                f"encoders.{name}", problem, "Change the encoders of its `runs`, or its `adapt.base`."
             )
     yield from study.settings.suites.repeated()
     extraction = study.settings.extraction
@@ -153,7 +153,7 @@ def sense_errors(study: Study) -> Iterator[ErrorDetails]:
         for number, source in enumerate(block.sources):
             if not isinstance(source, HubSource):
                 errors = reader_errors(source, block.form)
-                yield from (one.under(f"datasets.{name}.sources.{number}") for one in errors)
+                yield from (error.under(f"datasets.{name}.sources.{number}") for error in errors)
     yield from extraction_errors(settings)
     for name, grid in study.blocks.items():
         yield from (error.under("", grid_file(name)) for error in grid_errors(study, grid))
@@ -162,21 +162,23 @@ def sense_errors(study: Study) -> Iterator[ErrorDetails]:
     yield from [*reading_errors(study)] or _run_errors(study)
     yield from cache_errors(settings.cache)
     for file, named in _by_file(study).items():
-        yield from (one.under("", file) for one in missing_files(study.root, references(named)))
+        yield from (error.under("", file) for error in missing_files(study.root, references(named)))
 
 
 def grid_errors(study: Study, grid: GridBlock) -> Iterator[ErrorDetails]:
     """Yield references in a grid to something that it does not define, and columns that no suite writes."""
-    own, lists = grid.own_names(study.settings.suites), study.settings.mteb.lists
+    defined, lists = grid.own_names(study.settings.suites), study.settings.mteb.lists
     for path, name, refers in references(grid):
-        if refers.section in own:
-            yield from unknown(name, own[refers.section], path)
+        if refers.section in defined:
+            yield from unknown(name, defined[refers.section], path)
     baselines = dict.fromkeys(row.baseline for row in grid.expanded.values() if row.baseline)
     yield from unknown(baselines, grid.expanded, "baseline")
     for number, column in grid.numbered:
-        if isinstance(column, Column) and column.suite in own["grid.suites"]:
+        if isinstance(column, Column) and column.suite in defined["grid.suites"]:
             size_errors = column.size_errors(study.suites[column.suite].block, lists)
-            yield from (one.under(f"columns.{number}")._replace(about=column.heading) for one in size_errors)
+            yield from (
+                error.under(f"columns.{number}")._replace(about=column.heading) for error in size_errors
+            )
 
 
 def _run_errors(study: Study) -> Iterator[ErrorDetails]:

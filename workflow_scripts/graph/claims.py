@@ -26,21 +26,21 @@ def claim_errors(study: Study) -> Iterator[ErrorDetails]:
         except ConfigError as error:
             yield ErrorDetails("", str(error))
             continue
-        for place, row in rows.items():
+        for position, row in rows.items():
             if not row["compared"]:
-                found = f"{scale}_table and {scale}_note are empty"
+                problem = f"{scale}_table and {scale}_note are empty"
                 yield ErrorDetails(
                     "",
-                    found,
+                    problem,
                     "Fill in the table that tests the claim, or the note with the reason why none does.",
-                    file=place,
+                    file=position,
                 )
                 continue
-            claim, wrong = read(Claim, row)
-            yield from (error.under("", file=place) for error in wrong)
+            claim, errors = read(Claim, row)
+            yield from (error.under("", file=position) for error in errors)
             if claim and isinstance(claim.compared, ClaimComparison):
                 cells = _cell_errors(study, claim.compared)
-                yield from (one._replace(path=f"{scale}_{one.path}", file=place) for one in cells)
+                yield from (error._replace(path=f"{scale}_{error.path}", file=position) for error in cells)
 
 
 def _cell_errors(study: Study, compared: ClaimComparison) -> Iterator[ErrorDetails]:
@@ -50,8 +50,8 @@ def _cell_errors(study: Study, compared: ClaimComparison) -> Iterator[ErrorDetai
     runs: Iterable[str]
     headings: Iterable[str]
     if table in study.blocks:
-        own = study.blocks[table].own_names(study.settings.suites)
-        runs, headings = own["grid.runs"], own["grid.headings"]
+        defined = study.blocks[table].own_names(study.settings.suites)
+        runs, headings = defined["grid.runs"], defined["grid.headings"]
     elif table in for_extraction:
         runs, headings = definable_rows(extraction, table)
     else:
@@ -76,15 +76,19 @@ class PlannedClaims:
         self._study, self._scale = study, asked.scale
         self.verdicts = ["<results>/claims.parquet"] if asked.papers else []
         self._held = [
-            Claim.parse(row, place)
+            Claim.parse(row, position)
             for paper in asked.papers
-            for place, row in claims_in(study.root / CLAIMS_FOLDER, paper, asked.scale).items()
+            for position, row in claims_in(study.root / CLAIMS_FOLDER, paper, asked.scale).items()
         ]
         shown = study.shown_extraction
         self._drawn = {*shown.figures} & {*tables_of(study.settings.extraction)}
-        made = {*study.grids, *shown.tables, *self._drawn}
+        tables = {*study.grids, *shown.tables, *self._drawn}
         compared = (claim.compared for claim in self._held)
-        self._asked = [one for one in compared if isinstance(one, ClaimComparison) and one.table in made]
+        self._asked = [
+            comparison
+            for comparison in compared
+            if isinstance(comparison, ClaimComparison) and comparison.table in tables
+        ]
 
     def settings(self) -> str:
         """Return the claims, with their comparisons at the study's scale, and the settings of the tests, as JSON."""
@@ -93,13 +97,13 @@ class PlannedClaims:
 
     def reads(self) -> dict[str, list[str]]:
         """Return inputs by role: tables, figure records that contain tables, scored pairs."""
-        tables = dict.fromkeys(one.table for one in self._asked)
+        tables = dict.fromkeys(comparison.table for comparison in self._asked)
         drawn = ["<results>/figures/extraction/record.json"] if self._drawn & tables.keys() else []
-        in_grids = (one for one in self._asked if one.table in self._study.grids)
+        in_grids = (comparison for comparison in self._asked if comparison.table in self._study.grids)
         return {
             "tables": [f"<results>/tables/{name}.parquet" for name in tables if name not in self._drawn],
             "figures": drawn,
-            "pairs": [*dict.fromkeys(file for one in in_grids for file in self._pairs(one))],
+            "pairs": [*dict.fromkeys(file for comparison in in_grids for file in self._pairs(comparison))],
         }
 
     def _pairs(self, compared: ClaimComparison) -> Iterator[str]:

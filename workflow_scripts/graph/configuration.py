@@ -91,15 +91,15 @@ def _count_values(node: yaml.Node, above: tuple[int, ...], known: dict[int, int]
         MarkedYAMLError: if the node contains itself, or has too many values or levels.
     """
     if id(node) in above or len(above) > _DEEPEST:
-        found = "a block contains itself" if id(node) in above else f"more than {_DEEPEST} levels of blocks"
-        raise yaml.MarkedYAMLError(problem=found, problem_mark=node.start_mark)
+        problem = "a block contains itself" if id(node) in above else f"more than {_DEEPEST} levels of blocks"
+        raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
     if id(node) not in known:
         pairs = node.value if isinstance(node, yaml.CollectionNode) else ()
         parts = [part for pair in pairs for part in (pair if isinstance(pair, tuple) else (pair,))]
         known[id(node)] = 1 + sum(_count_values(part, (*above, id(node)), known) for part in parts)
     if known[id(node)] > _MOST_VALUES:
-        found = f"aliases stand for more than {_MOST_VALUES:,} values"
-        raise yaml.MarkedYAMLError(problem=found, problem_mark=node.start_mark)
+        problem = f"aliases stand for more than {_MOST_VALUES:,} values"
+        raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
     return known[id(node)]
 
 
@@ -127,7 +127,7 @@ def load_config(
     root: Path,
     configfiles: Iterable[str | Path] = (),
     given: Mapping[str, Any] | None = None,
-    place: str = "--config",
+    origin: str = "--config",
 ) -> Config:
     """Return the configuration of the repository's files, with others merged into it in order.
 
@@ -135,13 +135,13 @@ def load_config(
         root: Folder of the Snakefile.
         configfiles: Files after --configfile.
         given: Values that override all files.
-        place: Name of ``given`` in messages.
+        origin: Origin of ``given``, for messages.
 
     Raises:
         ConfigError: with a line for each unreadable file, and for each ``key+`` without a list to extend.
     """
     config: Config = {}
-    for name, layer in (read_layers([*base_files(root), *configfiles]) | {place: given or {}}).items():
+    for name, layer in (read_layers([*base_files(root), *configfiles]) | {origin: given or {}}).items():
         renamed = layer.get("name", config.get("name")) != config.get("name")
         for above in (_OF_ONE_NAME, layer) if renamed else (layer,):
             refuse(_in_layer(name, error) for error in [*_lay_over(config, above, config)])
@@ -180,8 +180,8 @@ def read_mapping(file: Path) -> Mapping[str, Any]:
     """
     content = read_yaml(file)
     if not isinstance(content, Mapping):
-        found = "empty" if content is None else f"{type(content).__name__} at the top"
-        raise ConfigError(f"{file}: {found}. Write keys with their values.")
+        problem = "empty" if content is None else f"{type(content).__name__} at the top"
+        raise ConfigError(f"{file}: {problem}. Write keys with their values.")
     return content
 
 
@@ -214,7 +214,7 @@ def placed(error: ErrorDetails, root: Path, files: Iterable[str], given: Mapping
 @cache
 def _lines(text: str) -> dict[str, int]:
     """Return the line of each setting in a YAML text, by dotted path."""
-    found: dict[str, int] = {}
+    lines: dict[str, int] = {}
 
     def note(node: yaml.Node | None, path: str) -> None:
         if isinstance(node, yaml.SequenceNode):
@@ -223,11 +223,11 @@ def _lines(text: str) -> dict[str, int]:
             pairs = node.value if isinstance(node, yaml.MappingNode) else ()
             parts = [(str(key.value).removesuffix(_ADD), key, part) for key, part in pairs]
         for name, mark, part in parts:
-            found[f"{path}{name}"] = mark.start_mark.line + 1
+            lines[f"{path}{name}"] = mark.start_mark.line + 1
             note(part, f"{path}{name}.")
 
     note(yaml.compose(text, Loader=yaml.CSafeLoader), "")
-    return found
+    return lines
 
 
 def _lay_over(
@@ -235,24 +235,26 @@ def _lay_over(
 ) -> Iterator[ErrorDetails]:
     """Merge ``above`` into ``config``; yield an error for each ``key+`` without a list to extend."""
     for key, value in above.items():
-        name, place = str(key).removesuffix(_ADD), f"{path}{key}"
+        name, key_path = str(key).removesuffix(_ADD), f"{path}{key}"
         if isinstance(value, Mapping) and str(key).endswith(_ADD):
             yield ErrorDetails(
-                place, "a mapping, which is always merged key by key", f"Write {place.removesuffix(_ADD)}."
+                key_path,
+                "a mapping, which is always merged key by key",
+                f"Write {key_path.removesuffix(_ADD)}.",
             )
         elif isinstance(value, Mapping):
             if not isinstance(config.get(key), dict):
                 config[key] = {}
-            yield from _lay_over(config[key], value, whole, f"{place}.")
+            yield from _lay_over(config[key], value, whole, f"{key_path}.")
         elif not str(key).endswith(_ADD):
             config[key] = value
         elif not isinstance(value, list):
             item = value if isinstance(value, str) else shown(value)
-            yield ErrorDetails(place, f"{shown(value)} is not a list", f"Write [{item}].")
+            yield ErrorDetails(key_path, f"{shown(value)} is not a list", f"Write [{item}].")
         elif not isinstance(config.get(name), list):
             lists = [setting for setting, known in flat(whole).items() if isinstance(known, list)]
             yield ErrorDetails(
-                place, "no earlier file contains this list", advice(place.removesuffix(_ADD), lists)
+                key_path, "no earlier file contains this list", advice(key_path.removesuffix(_ADD), lists)
             )
         else:
             config[name] = [*config[name], *value]

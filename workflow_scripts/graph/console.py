@@ -122,7 +122,7 @@ def check_targets(workflow: Any, results: str) -> None:
     hint = f"The study is the one of --configfile {given}" if given else "No --configfile is given"
 
     def errors() -> Iterator[str]:
-        for target in sorted(one if Path(one).is_absolute() else os.path.relpath(one) for one in targets):
+        for target in sorted(path if Path(path).is_absolute() else os.path.relpath(path) for path in targets):
             if target not in rules and not any(rule.is_producer(target) for rule in rules.values()):
                 files = [str(file).replace("<results>", results) for file in rules["all"].input]
                 plain = [name for name, rule in rules.items() if not rule.has_wildcards()]

@@ -21,16 +21,16 @@ def development_caveats(study: Study) -> Iterator[str]:
     name = study.settings.development.dataset
     if not name or not study.trainings:
         return
-    place = f"development.dataset: {name} selects checkpoints"
+    subject = f"development.dataset: {name} selects checkpoints"
     if scored := [grid.name for grid in study.grids.values() if name in grid.tasks.values()]:
         yield (
-            f"{place} and is scored by {', '.join(scored)}; these scores carry a note. "
+            f"{subject} and is scored by {', '.join(scored)}; these scores carry a note. "
             "Choose pairs that no table scores."
         )
     pairs = _pairs_at_most(study, name)
     if pairs is not None and pairs < FEWEST_PAIRS:
         yield (
-            f"{place}, but has at most {pairs} pairs, so chance decides. "
+            f"{subject}, but has at most {pairs} pairs, so chance decides. "
             f"Choose a dataset with {FEWEST_PAIRS} or more."
         )
 
@@ -40,10 +40,10 @@ def _pairs_at_most(study: Study, dataset: str) -> int | None:
     import pyarrow as pa  # slow to import, and few studies need it
     import pyarrow.parquet as pq
 
-    made, block = Path(study.folder, "datasets", f"{dataset}.parquet"), study.settings.datasets[dataset]
+    file, block = Path(study.folder, "datasets", f"{dataset}.parquet"), study.settings.datasets[dataset]
     # The file may be missing or damaged; the jobs that read it report damage.
     with suppress(OSError, pa.ArrowInvalid):
-        return int(pq.read_metadata(made).num_rows)
+        return int(pq.read_metadata(file).num_rows)
     return block.contract.rows or rows_at_most(block, study.data_root)
 
 

@@ -119,16 +119,16 @@ def folders_of(encoder: EncoderBlock, data_root: Path | None) -> list[Path]:
 
 def _size_in(folder: Path) -> Size | None:
     try:
-        found = json.loads((encoder_folder(folder) / "config.json").read_text("utf-8"))
-        layers, width = (int(found[name]) for names in _NAMES for name in names if name in found)
-        return Size(layers, width, _positions(found), found.get("model_type"))
+        config = json.loads((encoder_folder(folder) / "config.json").read_text("utf-8"))
+        layers, width = (int(config[name]) for names in _NAMES for name in names if name in config)
+        return Size(layers, width, _positions(config), config.get("model_type"))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, DataError):
         return None
 
 
-def _positions(found: Mapping[str, Any]) -> int | None:
+def _positions(config: Mapping[str, Any]) -> int | None:
     """Return the usable positions: all for BERT; RoBERTa's and MPNet's count from one past the padding id."""
-    if found.get("model_type") not in (*BUILT_AS_BERT, "mpnet"):
+    if config.get("model_type") not in (*BUILT_AS_BERT, "mpnet"):
         return None
-    before = 0 if found["model_type"] == "bert" else int(found.get("pad_token_id", 1)) + 1
-    return int(found["max_position_embeddings"]) - before
+    before = 0 if config["model_type"] == "bert" else int(config.get("pad_token_id", 1)) + 1
+    return int(config["max_position_embeddings"]) - before

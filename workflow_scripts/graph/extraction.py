@@ -275,7 +275,7 @@ def layer_errors_of(extraction: ExtractionStudy, size: Size | None) -> Iterator[
                 yield error.under(f"extraction.blocks.{number}")._replace(about=name)
 
 
-def _measure_errors(settings: Configuration, measure: Measure, place: str) -> Iterator[ErrorDetails]:
+def _measure_errors(settings: Configuration, measure: Measure, path: str) -> Iterator[ErrorDetails]:
     """Yield errors in one measure; all tasks of its kind are valid, even those that the study leaves out."""
     kind, cells = measure.kind, ISOTROPY
     if kind != "isotropy":
@@ -286,11 +286,11 @@ def _measure_errors(settings: Configuration, measure: Measure, place: str) -> It
         cells = frozenset(cell for suite in each for task in tasks & suite.keys() for cell in suite[task])
         if kind != "geometry":
             tasks |= {name for name, block in settings.datasets.items() if block.form == form}
-        yield from unknown(measure.tasks or [], tasks, f"{place}.tasks")
-    yield from unknown(measure.metrics, {name for _, name in cells}, f"{place}.metrics")
+        yield from unknown(measure.tasks or [], tasks, f"{path}.tasks")
+    yield from unknown(measure.metrics, {name for _, name in cells}, f"{path}.metrics")
     patterns = {pattern for pattern, metric in cells if metric in measure.metrics}
     metrics = ", ".join(measure.metrics)
-    yield from aggregation_errors(measure.aggregation, patterns, f"{place}.aggregation", kind, metrics)
+    yield from aggregation_errors(measure.aggregation, patterns, f"{path}.aggregation", kind, metrics)
 
 
 # Rules
@@ -328,12 +328,18 @@ class Extraction:
         """Return the name in each kind of file that a job of one representation reads."""
         job, name = self._job(wildcards), wildcards.representation
         words = isinstance(job.representation, WordRepresentation)
-        counted = (isinstance(one, Idf) and one.documents == "wikitext" for one in job.weightings.values())
+        counted = (
+            isinstance(weighting, Idf) and weighting.documents == "wikitext"
+            for weighting in job.weightings.values()
+        )
         asked = {
             "words": (name, words),
             "documents": (name if words else "pieces", any(counted)),
-            "averages": ("averages", any(any(one.mixing_weights) for one in job.blocks)),
-            "fitted": (name, any(one.fit == "wikitext" for one in job.postprocessings.values())),
+            "averages": ("averages", any(any(block.mixing_weights) for block in job.blocks)),
+            "fitted": (
+                name,
+                any(postprocessing.fit == "wikitext" for postprocessing in job.postprocessings.values()),
+            ),
         }
         return {kind: named for kind, (named, is_read) in asked.items() if is_read}
 

@@ -28,8 +28,10 @@ def cache_errors(named: str) -> Iterator[ErrorDetails]:
         return
     here = folder.resolve()
     for name in MADE_BY_RULES:
-        made = Path(name).resolve()
-        if here == made or (made in here.parents and not here.relative_to(made).parts[0].startswith(".")):
+        output = Path(name).resolve()
+        if here == output or (
+            output in here.parents and not here.relative_to(output).parts[0].startswith(".")
+        ):
             yield ErrorDetails(
                 "cache",
                 f"{named} is a folder of studies",
@@ -64,7 +66,7 @@ def _others(folder: Path) -> Iterator[Path]:
 def cache_warning(named: str) -> str:
     """Return a warning if this user cannot read and write the cache, else an empty text."""
     folder = Path(named).expanduser().absolute()
-    place = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
-    if os.access(place, os.R_OK | os.W_OK | os.X_OK) and place.is_dir():
+    existing = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
+    if os.access(existing, os.R_OK | os.W_OK | os.X_OK) and existing.is_dir():
         return ""
     return f"cache: {named} cannot be read and written by this user. Finished work will not be reused."

@@ -83,7 +83,7 @@ _PROBLEMS = {"unreachable": "Hub not reached", "absent": "not on the Hub", "none
 def _reason(what: str, sources: Sequence[Any], plan: SourcePlan) -> Reason:
     """Return why something is unavailable, from the plan of its source; None if it is available."""
     problem = _PROBLEMS.get(plan.kind)
-    if plan.kind == "hub" and not any(one.revision for one in plan.repositories):
+    if plan.kind == "hub" and not any(repository.revision for repository in plan.repositories):
         problem = "no revision is set"
     return f"{what}: {problem}; expected {', or '.join(map(expected, sources))}" if problem else None
 
@@ -95,8 +95,8 @@ def unpinned(study: Study) -> Iterator[tuple[str, HubEncoder]]:
         block = study.settings.encoders[name]
         if not isinstance(block, FetchedEncoder):
             continue
-        if not all(one.revision for one in encoder_source(study, name).repositories):
-            yield from ((name, one) for one in block.fetch.sources if isinstance(one, HubEncoder))
+        if not all(repository.revision for repository in encoder_source(study, name).repositories):
+            yield from ((name, source) for source in block.fetch.sources if isinstance(source, HubEncoder))
 
 
 def gap_runs(study: Study) -> dict[str, str]:

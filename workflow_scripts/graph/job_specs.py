@@ -90,7 +90,7 @@ class JobSpec:
             "CACHED": json.dumps(self.cached),
             "PORTABLE": json.dumps(self.portable),
         }
-        return re.sub(r"\b[A-Z]{6,}\b", lambda found: values[found[0]], _COMMAND)
+        return re.sub(r"\b[A-Z]{6,}\b", lambda match: values[match[0]], _COMMAND)
 
     def _files(self, wildcards: Wildcards, input: Named, output: Named, resources: Any) -> str:
         """Return the job's wildcards, files, resources and workplace as JSON, under Snakemake's names."""

@@ -108,7 +108,7 @@ def on_the_card(study: Study, trainings: Iterable[Mapping[str, str]]) -> str:
         trainings: Wildcards of their jobs.
     """
     seconds = [length(study, wildcards).card_seconds for wildcards in trainings]
-    known = [one for one in seconds if not math.isnan(one)]
+    known = [duration for duration in seconds if not math.isnan(duration)]
     if not known:
         return ""
     plural = "s" if len(known) > 1 else ""
@@ -126,11 +126,11 @@ def in_words(seconds: float) -> str:
     if seconds < 1:
         return "< 1 s"
     for _ in range(2):  # 59 min 59.8 s become 1 h
-        place = next(number for number, (_, size) in enumerate(_UNITS) if seconds >= size)
-        smallest = _UNITS[min(place + 1, len(_UNITS) - 1)][1]
+        position = next(number for number, (_, size) in enumerate(_UNITS) if seconds >= size)
+        smallest = _UNITS[min(position + 1, len(_UNITS) - 1)][1]
         seconds = round(seconds / smallest) * smallest
     rest, words = seconds, []
-    for name, size in _UNITS[place : place + 2]:
+    for name, size in _UNITS[position : position + 2]:
         number, rest = divmod(rest, size)
         if number:
             words.append(f"{number} {name}{'s' if name == 'day' and number > 1 else ''}")

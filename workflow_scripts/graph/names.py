@@ -29,7 +29,9 @@ def _marks(kind: type[Settings]) -> dict[str, list[Refers]]:
 
     def within(part: Any) -> list[Refers]:
         return (
-            [part] if isinstance(part, Refers) else [mark for one in get_args(part) for mark in within(one)]
+            [part]
+            if isinstance(part, Refers)
+            else [mark for argument in get_args(part) for mark in within(argument)]
         )
 
     fields = kind.model_fields.items()
@@ -50,8 +52,8 @@ def references(value: Any, path: str = "", marks: Sequence[Refers] = ()) -> Iter
                 yield from references(part, f"{path}.{key}", inside)
         case list() | tuple():
             for number, part in enumerate(value):
-                place = path if isinstance(part, str) else f"{path}.{number}"
-                yield from references(part, place, marks)
+                part_path = path if isinstance(part, str) else f"{path}.{number}"
+                yield from references(part, part_path, marks)
 
 
 def repetitions(value: Any, path: str = "") -> Iterator[ErrorDetails]:
@@ -65,7 +67,7 @@ def repetitions(value: Any, path: str = "") -> Iterator[ErrorDetails]:
                 yield from repetitions(part, f"{path}.{key}")
         case list() | tuple():
             named = [part for part in value if isinstance(part, str | int)]
-            for part in dict.fromkeys(one for one in named if named.count(one) > 1):
+            for part in dict.fromkeys(part for part in named if named.count(part) > 1):
                 yield ErrorDetails(path, f"{part} is listed twice", "Remove one.")
             for number, part in enumerate(value):
                 yield from repetitions(part, f"{path}.{number}")
@@ -82,8 +84,8 @@ def misnamed(settings: Configuration, named: Iterable[Reference]) -> Iterator[Er
         section, _, _ = refers.section.partition(".")
         if section in ("grid", "resources"):
             continue
-        if found := [*unknown(name, get_path(settings, refers.section), path)]:
-            yield from found
+        if errors := [*unknown(name, get_path(settings, refers.section), path)]:
+            yield from errors
         elif refers.forms and (form := _form(settings, section, name)) not in (None, *refers.forms):
             problem = f"{name} has the form {form}; this key needs {' or '.join(refers.forms)}"
             blocks = get_path(settings, refers.section)

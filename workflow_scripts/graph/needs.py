@@ -53,16 +53,16 @@ def need_errors(
     data_root = workplace.data_root
     asked: dict[tuple[str, str], list[str]] = {}
     needed = [*dict.fromkeys(jobs)]
-    split = (place.partition(".") for place, _ in needed)
+    split = (path.partition(".") for path, _ in needed)
     added = {added_to(settings, name) for section, _, name in split if section == "corpora"}
-    for place, user in needed:
-        section, _, name = place.partition(".")
+    for path, user in needed:
+        section, _, name = path.partition(".")
         if section in ("translators", "llms"):
             asked.setdefault((section, name), []).append(user)
         if section == "translators" and isinstance(settings.translators[name], ApertiumBlock):
             if not workplace.offline and not shutil.which("apertium"):
                 yield ErrorDetails(
-                    place,
+                    path,
                     f"{user} needs apertium, which is not installed",
                     "Install it (Debian: apertium), or choose another translator.",
                 )
@@ -70,11 +70,11 @@ def need_errors(
             block = settings.datasets[name]
             # Without an addition, the corpus would be a different one.
             if not block.optional or name in added:
-                yield from _source_errors(place, block.sources, data_root, "dataset", block.about.url)
+                yield from _source_errors(path, block.sources, data_root, "dataset", block.about.url)
             elif data_root and not data_root.is_dir():
-                yield from _unmounted_errors(place, block.sources, data_root)
+                yield from _unmounted_errors(path, block.sources, data_root)
         elif section == "encoders":
-            yield from _source_errors(place, settings.fetched(name).sources, data_root, "model")
+            yield from _source_errors(path, settings.fetched(name).sources, data_root, "model")
     for (section, name), users in asked.items():
         if not workplace.offline:
             yield from _key_errors(settings, users, section, name)
@@ -93,23 +93,23 @@ def _key_errors(
         )
 
 
-def _unmounted_errors(place: str, sources: Sequence[Source], data_root: Path) -> Iterator[ErrorDetails]:
+def _unmounted_errors(path: str, sources: Sequence[Source], data_root: Path) -> Iterator[ErrorDetails]:
     """Yield an error if an optional dataset would become a gap because the folder of local data is missing."""
     here = [*sources_here(sources, data_root)]  # without those on the Hub
-    below = any(one.folder == data_root for one in here)
-    if below and len(here) == len(sources) and all(one.lacks for one in here):
+    below = any(source.folder == data_root for source in here)
+    if below and len(here) == len(sources) and all(source.lacks for source in here):
         yield ErrorDetails(
-            place,
+            path,
             f"{data_root}, the folder of local data, does not exist, so it is unknown whether the files do",
             "Mount its disk, or set data_root or SEMBLANCE_DATA to a folder that exists.",
         )
 
 
 def _source_errors(
-    place: str, sources: Sequence[Source], data_root: Path | None, kind: Kind, url: str = ""
+    path: str, sources: Sequence[Source], data_root: Path | None, kind: Kind, url: str = ""
 ) -> Iterator[ErrorDetails]:
     """Yield an error if no source exists, with the page of the data if it is known."""
-    tried = [one.lacks for one in sources_here(sources, data_root)]
+    tried = [source.lacks for source in sources_here(sources, data_root)]
     on_hub = [source for source in sources if isinstance(source, Pinned)]
     if "" in tried or (on_hub and may_be_had(on_hub, kind)):  # its job asks the Hub
         return
@@ -121,4 +121,4 @@ def _source_errors(
     page = f" ({url})" if url.startswith("https:") else ""
     others = "set data_root or SEMBLANCE_DATA, add another source, or set optional: true for a gap."
     advice = f"{put} it there{page}, {others}"
-    yield ErrorDetails(place, f"no source found: {'; '.join(tried)}", advice)
+    yield ErrorDetails(path, f"no source found: {'; '.join(tried)}", advice)

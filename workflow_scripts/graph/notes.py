@@ -43,8 +43,8 @@ def note_call(
     calls = note.get("calls", [])
     if asked not in calls:
         calls = [*calls, asked]
-    made = note.get("made", {}) | dict.fromkeys(files, calls.index(asked))
-    write_note(_MADE / f"{study}.json", json.dumps({"calls": calls, "made": made}))
+    call_numbers = note.get("made", {}) | dict.fromkeys(files, calls.index(asked))
+    write_note(_MADE / f"{study}.json", json.dumps({"calls": calls, "made": call_numbers}))
 
 
 def last_call(study: str) -> Call | None:

@@ -40,8 +40,8 @@ class PlannedDataset:
         """Return the settings that determine its rows: without hashes and contract, which can only refuse rows."""
         block = self._block.model_dump(mode="json", exclude={"about", "contract", "sources"})
         read = [source.model_dump(mode="json") for source in self._sources]
-        for one in (one for one in read if "files" in one):
-            one["files"] = {role: file["path"] for role, file in one["files"].items()}
+        for dumped in (dumped for dumped in read if "files" in dumped):
+            dumped["files"] = {role: file["path"] for role, file in dumped["files"].items()}
         return as_json({"dataset": block | {"sources": read}, "source": self.source})
 
     @property

@@ -49,15 +49,17 @@ class Figures:
     @cached_property
     def by_experiment(self) -> dict[str, dict[str, _Figure]]:
         """Return all figures, by experiment and name."""
-        found = {
+        experiments = {
             name: {
-                one.name: figure for one in all_figures().values() if (figure := self._grid_figure(grid, one))
+                declared.name: figure
+                for declared in all_figures().values()
+                if (figure := self._grid_figure(grid, declared))
             }
             for name, grid in self._study.grids.items()
         }
         shown = self._study.shown_extraction.figures
-        found[EXTRACTION] = {name: self._extraction_figure(name) for name in shown}
-        return {experiment: figures for experiment, figures in found.items() if figures}
+        experiments[EXTRACTION] = {name: self._extraction_figure(name) for name in shown}
+        return {experiment: figures for experiment, figures in experiments.items() if figures}
 
     def _grid_figure(self, grid: Grid, declared: Declaration) -> _Figure | None:
         """Return a figure of an experiment; None if its settings, or the files of an input, are missing."""
@@ -82,7 +84,7 @@ class Figures:
         declared = all_figures()[block.kind]
         (role,) = declared.reads
         return _Figure(
-            declared, block, {}, {role: [f"<results>/{one}" for one in files_of(self._settings, block)]}
+            declared, block, {}, {role: [f"<results>/{file}" for file in files_of(self._settings, block)]}
         )
 
     def _files(self, pattern: str, grid: Grid, runs: Iterable[PlannedRun], block: Settings) -> list[str]:

@@ -38,7 +38,7 @@ def block_errors(
         seeds: Seeds of their runs.
         used: Whether the study has the runs; if not, only keys, types and ranges are checked.
     """
-    found: dict[ErrorDetails, list[tuple[int, str]]] = defaultdict(list)
+    runs_by_error: dict[ErrorDetails, list[tuple[int, str]]] = defaultdict(list)
     for number, block in enumerate(blocks):
         for encoder in listed(block.encoder):
             is_made = isinstance(study.settings.encoders[encoder], EncoderFromRuns) and not block.corpus
@@ -57,8 +57,8 @@ def block_errors(
             else:
                 _, errors = read_run(study.settings, run, partial=True)
             for error in errors:
-                found[error].append((number, name))
-    for error, runs in found.items():
+                runs_by_error[error].append((number, name))
+    for error, runs in runs_by_error.items():
         names = [name for _, name in runs]
         more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         yield ErrorDetails(
@@ -73,8 +73,8 @@ def run_errors(study: Study, name: str, run: Run) -> Sequence[ErrorDetails]:
     """Return the errors about a run."""
     readings = study.settings.methods[run.method].readings
     if run.reading != "default" and run.reading not in readings:
-        found = f"{run.reading} is not a reading of methods.{run.method}"
-        return [ErrorDetails("reading", found, advice(run.reading, readings))]
+        problem = f"{run.reading} is not a reading of methods.{run.method}"
+        return [ErrorDetails("reading", problem, advice(run.reading, readings))]
     settings, errors = study.read_run(name, run)
     if errors := errors or [*misnamed(study.settings, references(settings))]:
         return errors
@@ -130,9 +130,9 @@ def _training_errors(study: Study, run: Run, settings: RunSettings) -> Iterator[
         )
     corpus = study.settings.source_corpus(str(run.corpus))
     if not study.settings.development.dataset and not study.settings.held_out(corpus):
-        found = "null, but no sentence of the corpus is held out"
+        problem = "null, but no sentence of the corpus is held out"
         remedy = f"Set it to a dataset of pairs, or corpora.{corpus}.dev_sentences to 1000, for example."
-        yield ErrorDetails("development.dataset", found, remedy)
+        yield ErrorDetails("development.dataset", problem, remedy)
     if settings.training.chunk:
         yield from settings.method.chunk_errors()
 

@@ -221,8 +221,8 @@ class Grid:
         return [
             file
             for path in filled
-            for one in ([run] if run else self.runs.values())
-            for file in one.files(path)
+            for planned in ([run] if run else self.runs.values())
+            for file in planned.files(path)
         ]
 
     @property
@@ -289,13 +289,13 @@ def all_runs(
 
 
 def _add(
-    runs: dict[str, asked.Run], name: str, run: asked.Run, encoders: Mapping[str, AnyEncoder], place: str
+    runs: dict[str, asked.Run], name: str, run: asked.Run, encoders: Mapping[str, AnyEncoder], path: str
 ) -> None:
     """Add a run and its member runs to ``runs``."""
     seen = runs.get(name, run)
     if seen._replace(seeds=()) != run._replace(seeds=()):
         raise ConfigError(
-            f"{place}: run {name} differs from another run of this name. Add a `tag` to its block."
+            f"{path}: run {name} differs from another run of this name. Add a `tag` to its block."
         )
     joined = run._replace(seeds=tuple(sorted({*seen.seeds, *run.seeds})))
     if runs.get(name) != joined:
@@ -303,5 +303,5 @@ def _add(
         for encoder in (run.encoder, run.teacher):
             block = encoders.get(encoder or "")
             members = block.members(run.seeds) if block else {}
-            for part, made in members.items():
-                _add(runs, part, made, encoders, f"encoders.{encoder}.runs")
+            for part, member in members.items():
+                _add(runs, part, member, encoders, f"encoders.{encoder}.runs")

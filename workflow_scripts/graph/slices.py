@@ -78,16 +78,16 @@ def get_path(value: Any, path: str) -> Any:
     return value
 
 
-def flat(value: Any, place: str = "") -> dict[str, Any]:
+def flat(value: Any, path: str = "") -> dict[str, Any]:
     """Return settings by dotted key; lists of blocks are numbered, other lists are values."""
-    blocks = isinstance(value, list) and value and all(isinstance(one, dict) for one in value)
+    blocks = isinstance(value, list) and value and all(isinstance(item, dict) for item in value)
     inside: Mapping[Any, Any] = dict(enumerate(value)) if blocks else value
-    if not isinstance(inside, Mapping) or (place and not inside):
-        return {place: value}
-    found: dict[str, Any] = {}
+    if not isinstance(inside, Mapping) or (path and not inside):
+        return {path: value}
+    flattened: dict[str, Any] = {}
     for key, part in inside.items():
-        found |= flat(part, f"{place}.{key}" if place else str(key))
-    return found
+        flattened |= flat(part, f"{path}.{key}" if path else str(key))
+    return flattened
 
 
 def name_pattern(names: Iterable[str]) -> str:

@@ -70,7 +70,7 @@ class LocalSource(NamedTuple):
         missing = next((file for file in sorted(self.needed) if not (self.folder / file).is_file()), None)
         return f"{self.folder / missing} does not exist" if missing else ""
 
-    def made(self, recorded: Collection[str]) -> bool:
+    def provided(self, recorded: Collection[str]) -> bool:
         """Return whether the files in a record come from this source."""
         if self.is_open:
             return bool(recorded) and all(file.startswith(self.label) for file in recorded)
@@ -113,13 +113,13 @@ def source_now(
         optional: Whether it may be a gap.
         kind: Kind of its repositories.
     """
-    note, made = NOTES / study.folder / f"{artefact}.json", Path(study.folder, artefact)
+    note, path = NOTES / study.folder / f"{artefact}.json", Path(study.folder, artefact)
     noted = _noted_plan(note)
     if is_in_job() and noted:
         return noted
     sources = list(sources)
-    plan = planned_source(sources, recorded_files(made), study.data_root, optional=optional, kind=kind)
-    if noted and plan.kind != "files" and not made.exists():
+    plan = planned_source(sources, recorded_files(path), study.data_root, optional=optional, kind=kind)
+    if noted and plan.kind != "files" and not path.exists():
         # A failed job has deleted the artefact, which must not become a gap.
         plan = planned_source(sources, noted.files, study.data_root, optional=optional, kind=kind)
     if not is_in_job():
@@ -160,7 +160,7 @@ def planned_source(
     """
     sources = list(sources)
     here = list(sources_here(sources, data_root))
-    read = next((source for source in here if source.made(recorded)), None)
+    read = next((source for source in here if source.provided(recorded)), None)
     for source in here:
         if source is read:
             return SourcePlan(kind="files", files=dict(recorded) if source.lacks else source.hashes())
@@ -169,12 +169,12 @@ def planned_source(
     on_hub = [source for source in sources if isinstance(source, Pinned)]
     if not on_hub:
         return SourcePlan(kind="none")
-    places = tuple(source.prefix.removesuffix("/") for source in on_hub)
-    was_read = any(file.startswith(places) for file in recorded)
+    prefixes = tuple(source.prefix.removesuffix("/") for source in on_hub)
+    was_read = any(file.startswith(prefixes) for file in recorded)
     return SourcePlan(
         kind=_state_on_hub(on_hub, kind) if optional and not was_read else "hub",
         # All repositories, since only the job learns which one answers.
-        repositories=tuple(Repository(name=one.repository, revision=one.revision) for one in on_hub),
+        repositories=tuple(Repository(name=source.repository, revision=source.revision) for source in on_hub),
     )
 
 
@@ -216,7 +216,7 @@ def _hub_has(source: Pinned, revision: str, kind: Kind) -> bool:
 def sources_read(plan: SourcePlan, sources: Sequence[S]) -> list[S]:
     """Return the configured sources in a plan; all of them if it contains none."""
     for source in sources:
-        if any(here.made(plan.files) for here in sources_here([source], None)):
+        if any(here.provided(plan.files) for here in sources_here([source], None)):
             return [source]
     if plan.kind != "hub":
         return list(sources)
@@ -276,4 +276,4 @@ def recorded_files(artefact: Path) -> dict[str, str]:
         record = read_record(artefact)
     except (OSError, ValueError, KeyError):  # the job that reads the file reports the error
         return {}
-    return {one.path: one.sha256 for one in record.sources} if record else {}
+    return {source.path: source.sha256 for source in record.sources} if record else {}

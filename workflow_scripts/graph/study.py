@@ -92,25 +92,25 @@ class Study:
     @cached_property
     def runs(self) -> dict[str, PlannedRun]:
         """Return all runs of all grids and their member runs, gaps included, each with all its seeds."""
-        found = {}
+        runs = {}
         for name, run in all_runs(self.blocks, self.settings.encoders).items():
             settings, errors = self.read_run(name, run)
             assert settings, errors
             starts = run.encoder, run.corpus, run.teacher
-            found[name] = PlannedRun(
+            runs[name] = PlannedRun(
                 self, name, run, *starts, settings.method, settings.training, settings.development
             )
-        return found
+        return runs
 
     @cached_property
-    def made(self) -> dict[str, PlannedRun]:
+    def made_runs(self) -> dict[str, PlannedRun]:
         """Return the runs that are made: those of all grids and their member runs, without gaps."""
         asked_for = all_runs(self.blocks, self.settings.encoders, self.gaps)
         return {name: replace(self.runs[name], asked=run) for name, run in asked_for.items()}
 
     def per_run(self, pattern: str) -> list[str]:
         """Return a path for each run that is made and each of its seeds."""
-        return [file for run in self.made.values() for file in run.files(pattern)]
+        return [file for run in self.made_runs.values() for file in run.files(pattern)]
 
     @cached_property
     def trained(self) -> dict[str, PlannedRun]:
@@ -120,12 +120,12 @@ class Study:
     @cached_property
     def trainings(self) -> dict[str, PlannedRun]:
         """Return the trained runs, without gaps."""
-        return {name: run for name, run in self.made.items() if run.corpus}
+        return {name: run for name, run in self.made_runs.items() if run.corpus}
 
     @cached_property
     def _named(self) -> set[str | None]:
         """Return the encoders and teachers of runs."""
-        return {encoder for run in self.made.values() for encoder in (run.encoder, run.teacher)}
+        return {encoder for run in self.made_runs.values() for encoder in (run.encoder, run.teacher)}
 
     @property
     def read_encoders(self) -> list[str]:
@@ -136,14 +136,14 @@ class Study:
     @cached_property
     def read_corpora(self) -> list[str]:
         """Return the corpora on which runs or their encoders are trained or fitted."""
-        fitted = {run.fitted_on for run in self.made.values() if run.fitted_on}
+        fitted = {run.fitted_on for run in self.made_runs.values() if run.fitted_on}
         trained = {str(run.corpus) for run in self.trainings.values()}
         return sorted(trained | fitted | self.behind(self._named)[1])
 
     @cached_property
     def asked_pools(self) -> list[str]:
         """Return the pools of exemplars that the study makes, with those that no run uses."""
-        pools = (run.pool for run in self.made.values())
+        pools = (run.pool for run in self.made_runs.values())
         return sorted({*self.settings.exemplar_pools, *filter(None, pools)})
 
     @cached_property
@@ -156,15 +156,19 @@ class Study:
     def behind(self, encoders: Iterable[str | None]) -> tuple[set[str], set[str]]:
         """Return all fetched encoders and corpora that the given encoders depend on."""
         reached = [self.encoders[name] for name in self.reached(encoders)]
-        adapted = {one.block.adapt.corpus for one in reached if isinstance(one.block, AdaptedEncoder)}
-        trained = {run.corpus for one in reached for run in one.members().values() if run.corpus}
-        return {one.name for one in reached if isinstance(one.block, FetchedEncoder)}, adapted | trained
+        adapted = {
+            encoder.block.adapt.corpus for encoder in reached if isinstance(encoder.block, AdaptedEncoder)
+        }
+        trained = {run.corpus for encoder in reached for run in encoder.members().values() if run.corpus}
+        return {
+            encoder.name for encoder in reached if isinstance(encoder.block, FetchedEncoder)
+        }, adapted | trained
 
     def reached(self, names: Iterable[str | None]) -> set[str]:
         """Return the given encoders that are defined, and all encoders from which they are made."""
-        found, pending = set[str](), self.encoders.keys() & {*names}
+        reached, pending = set[str](), self.encoders.keys() & {*names}
         while pending:
-            found |= pending
-            starts = {one for name in pending for one in self.encoders[name].starts}
-            pending = (self.encoders.keys() & starts) - found
-        return found
+            reached |= pending
+            starts = {start for name in pending for start in self.encoders[name].starts}
+            pending = (self.encoders.keys() & starts) - reached
+        return reached

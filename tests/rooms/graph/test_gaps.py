@@ -75,8 +75,8 @@ def test_what_is_made_from_a_gap_is_a_gap_for_the_same_reason(opened):
     waiting = {name for name, one in study.gaps.items() if one == reason}
     student = "distil.bert_base.wiki1m_sick_r.jtcse_bert_uc_whole"
     assert {"frozen_cls.infocse_bert", "uc_bert.jtcse_bert_uc", student} <= waiting
-    assert "jtcse.bert_twin.wiki1m_sick_r" in study.made
-    assert student not in study.made
+    assert "jtcse.bert_twin.wiki1m_sick_r" in study.made_runs
+    assert student not in study.made_runs
     assert "uc_bert.rankcse_bert_uc" in study.gaps
     assert "frozen_cls.rankcse_bert" in study.gaps
     exemplars = {"wiki1m_300": merged_config(PAPER)["exemplars"]["wiki1m_300"] | {"encoder": "sncse_bert"}}
@@ -94,7 +94,7 @@ def test_a_run_that_only_gaps_are_made_from_is_not_made(opened):
     gaps = gap_runs(study)
     assert [*gaps] == ["distil.consert_bert.wiki1m.edfse_bert"]
     assert len(study.runs) == 8
-    assert type(study)(study.settings, study.blocks, study.root, gaps).made == {}
+    assert type(study)(study.settings, study.blocks, study.root, gaps).made_runs == {}
 
 
 def test_figures_and_claims_leave_gaps_out(opened):
@@ -182,4 +182,4 @@ def test_the_sources_to_pin_are_those_that_gaps_wait_for(opened):
 
 def test_the_demo_has_no_gap(study):
     assert study.gaps == {}
-    assert study.made.keys() == study.runs.keys()
+    assert study.made_runs.keys() == study.runs.keys()
