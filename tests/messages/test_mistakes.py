@@ -468,9 +468,14 @@ MISTAKES = {
         run("SimCSE"),
         "config/experiments/demo.yaml: runs.4.method: SimCSE is not defined. Did you mean simcse?",
     ),
-    "seeds of one run": (
-        run("simcse", seeds=[1]),
-        "config/experiments/demo.yaml: runs.4.seeds: unknown key. Did you mean per_seed, or seeds at the top?",
+    "seeds of a run that is not trained": (
+        run("frozen_cls", corpus=None, seeds=[1, 2]),
+        "config/experiments/demo.yaml: runs.4.seeds: 1, 2, but these runs have no corpus and are not trained. Remove "
+        "`seeds`, or add a `corpus`.",
+    ),
+    "seeds of an encoder's run": (
+        put("encoders/one", {"label": None, "runs": [SIMCSE | {"seeds": [1]}]}),
+        "encoders.one.runs.0.seeds: unknown key. Did you mean per_seed?",
     ),
     "a seed twice": (
         put("grid/seeds", [1, 2, 1]),

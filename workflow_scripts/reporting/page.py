@@ -150,7 +150,7 @@ def _section(
     sheet = sheet_of(path, times)
     experiment = experiment_of(path) if "experiment" in record_of(path).settings else None
     trained = {
-        run: [file for file in histories[run] if int(wildcard(file, "seed")) in experiment.seeds]
+        run: [file for file in histories[run] if int(wildcard(file, "seed")) in experiment.runs[run].seeds]
         for run in sheet.cells["run"].unique()
         if experiment and run in histories
     }

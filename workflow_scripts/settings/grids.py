@@ -332,6 +332,24 @@ class RunBlock(Settings):
             )
 
 
+class SeededRunBlock(RunBlock):
+    """A block of runs of an experiment, which may have seeds of its own."""
+
+    seeds: Annotated[list[Seed], AfterValidator(sorted)] | None = Field(
+        default=None, min_length=1, description="Seeds of these runs; omit for the experiment's."
+    )
+
+    def value_errors(self) -> Iterator[ErrorDetails]:
+        """Yield an error for seeds of runs that have only one value, too."""
+        yield from super().value_errors()
+        if self.seeds and self.corpus is None and not self.per_seed:
+            yield ErrorDetails(
+                "seeds",
+                f"{', '.join(map(str, self.seeds))}, but these runs have no corpus and are not trained",
+                "Remove `seeds`, or add a `corpus`.",
+            )
+
+
 class _Grid(Settings):
     """The settings of a grid that the job of its table reads."""
 
@@ -367,7 +385,7 @@ class GridBlock(_Grid, GridFigures):
         description="Baseline of the runs, unless their block has its own; {encoder}, {corpus} and other axes "
         "stand for those of the compared run."
     )
-    runs: list[RunBlock] = Field(min_length=1)
+    runs: list[SeededRunBlock] = Field(min_length=1)
     suites: EvaluatedSuites
     columns: list[WrittenColumn] = Field(min_length=1)
     printed_in: list[Name] = Field(
@@ -385,7 +403,7 @@ class GridBlock(_Grid, GridFigures):
         """
         runs: dict[str, GridRun] = {}
         for number, block in enumerate(self.runs):
-            for name, run, point in expand(block, self.seeds):
+            for name, run, point in expand(block, block.seeds or self.seeds):
                 if name in runs:
                     advice = "Remove one" if runs[name].run == run else "Add a `tag` to one"
                     raise ConfigError(f"{self.title}: two runs are named {name}. {advice}.")

@@ -38,7 +38,7 @@ def test_axes_that_list_values_are_multiplied_and_named():
         ("layerattpooler_figure3", "layerattpooler"),
         ("extraction", "extraction"),
         ("extraction_reference", "extraction"),  # the rows of its Table 4 that are trained
-        ("lab_second", "lab_second"),
+        ("lab_layers", "lab_layers"),
     ],
 )
 def test_an_experiment_belongs_to_the_paper_of_its_name(experiment, paper):
@@ -50,6 +50,17 @@ def test_grids_share_runs_and_join_their_seeds():
     block = {"method": "a", "encoder": "x", "corpus": "c"}
     runs = all_runs({"one": grid(block), "two": grid(block, seeds=[2, 3])}, {})
     assert runs["a.x.c"].seeds == (1, 2, 3)
+
+
+def test_a_run_may_have_seeds_of_its_own():
+    runs = [
+        {"method": "a", "encoder": "x", "corpus": "c"},
+        {"method": "b", "encoder": "x", "corpus": "c", "seeds": [5, 4]},
+    ]
+    experiment = grid(*runs, seeds=[1, 2])
+    assert all_runs({"one": experiment}, {})["a.x.c"].seeds == (1, 2)
+    assert all_runs({"one": experiment}, {})["b.x.c"].seeds == (4, 5)
+    assert experiment.experiment.runs["b.x.c"].seeds == [4, 5]
 
 
 def test_settings_are_merged_in_their_order():
