@@ -29,8 +29,8 @@ def draw_linear_layers(module: nn.Module) -> None:
     """Draw the weights of all linear layers in a module from N(0, 0.02), and set their biases to 0.
 
     This is ``init_weights`` of BERT and RoBERTa. The codes of SimCSE, S2Sent and LayerAttPooler call it for their own
-    modules. At width 768, PyTorch's default has ten times the standard deviation, with which gates differ among
-    features from the start.
+    modules. PyTorch's default, U(-a, a) with a = 1 / sqrt(inputs), has about the same standard deviation for 768
+    inputs, but a larger one for narrow layers.
     """
     for layer in module.modules():
         if isinstance(layer, nn.Linear):
