@@ -169,7 +169,7 @@ class Whole(Part):
     part: Part
     rate: float = Field(default=0.5, gt=0, description="A rate.")
 
-    def conflicts(self):
+    def value_errors(self):
         yield "never"
 
     @property
