@@ -30,8 +30,8 @@ def verdicts(study: Path, papers: Sequence[str]) -> list[Row]:
     """
     file = study / "claims.parquet"
     if not file.is_file():
-        found = f"no file {file}; the study is unfinished, or claims.papers of its configuration is empty"
-        raise DataError(f"--study {study}: {found}. Give the folder of a finished study, results/<study>.")
+        problem = f"no file {file}; the study is unfinished, or claims.papers of its configuration is empty"
+        raise DataError(f"--study {study}: {problem}. Give the folder of a finished study, results/<study>.")
     rows = read_table(file, CLAIMS).to_pylist()
     compared = sorted({row["paper"] for row in rows})
     refuse(
@@ -50,7 +50,9 @@ def counted(rows: Sequence[Row]) -> list[Row]:
     counts = {name: Counter(row["verdict"] for row in group) for name, group in groups.items() if group}
     if len(counts) == 2:  # of a single paper and of all
         del counts["all"]
-    return [{"paper": paper} | {one: found[one] for one in VERDICTS} for paper, found in counts.items()]
+    return [
+        {"paper": paper} | {kind: of_paper[kind] for kind in VERDICTS} for paper, of_paper in counts.items()
+    ]
 
 
 def compared(rows: Sequence[Row]) -> list[Row]:

@@ -27,8 +27,8 @@ def is_training(path: Path) -> bool:
     These lie below results/<study>/runs.
     """
     names = path.absolute().parts
-    places = (place for place, name in enumerate(names[:-1]) if name == "runs")
-    return any(names[place - 2 : place - 1] == ("results",) for place in places)
+    positions = (position for position, name in enumerate(names[:-1]) if name == "runs")
+    return any(names[position - 2 : position - 1] == ("results",) for position in positions)
 
 
 def histories_of(path: Path) -> list[Path]:
@@ -39,8 +39,8 @@ def histories_of(path: Path) -> list[Path]:
     """
     folder = path.parent if path.name in (_HISTORY, RECORD_FILE) else path
     folder = folder.parent if folder.name == "model" else folder
-    if found := sorted({*folder.glob(_HISTORY), *folder.glob(f"seed*/{_HISTORY}")}):
-        return found
+    if histories := sorted({*folder.glob(_HISTORY), *folder.glob(f"seed*/{_HISTORY}")}):
+        return histories
     if [*folder.glob("model"), *folder.glob("seed*/model")]:
         return []
     target = folder / _HISTORY if folder.name.startswith("seed") else folder / "seed1" / _HISTORY
@@ -63,9 +63,9 @@ def draw(paths: Iterable[Path], to: Path, labels: Mapping[Path, str]) -> Answer:
         raise ConfigError(
             f"--to {to}: unknown format '{to.suffix}'. Name a file that ends in {' or '.join(_FORMATS)}."
         )
-    found = {path: histories_of(path) for path in paths}
-    histories = [*dict.fromkeys(history for own in found.values() for history in own)]
-    untrained = ", ".join(str(path) for path, own in found.items() if not own)
+    by_path = {path: histories_of(path) for path in paths}
+    histories = [*dict.fromkeys(history for of_path in by_path.values() for history in of_path)]
+    untrained = ", ".join(str(path) for path, of_path in by_path.items() if not of_path)
     if not histories:
         raise DataError(f"{untrained}: not trained, so without a learning curve. Name a run that is trained.")
     for history in histories:
@@ -95,13 +95,13 @@ def _named(histories: Sequence[Path], labels: Mapping[Path, str]) -> list[RunTab
     """Read histories, each with the name of its run, and of its study if several have such a run."""
     tables = [*run_tables(histories, HISTORY)]
     studies = [study_of(history) for history in histories]
-    names = [names_in(study).get(one.run, one.run) for study, one in zip(studies, tables, strict=True)]
+    names = [names_in(study).get(table.run, table.run) for study, table in zip(studies, tables, strict=True)]
     of_name = {
-        name: {study for study, own in zip(studies, names, strict=True) if own == name} for name in names
+        name: {study for study, other in zip(studies, names, strict=True) if other == name} for name in names
     }
     return [
-        one._replace(run=f"{name} ({labels[study]})" if len(of_name[name]) > 1 else name)
-        for one, name, study in zip(tables, names, studies, strict=True)
+        table._replace(run=f"{name} ({labels[study]})" if len(of_name[name]) > 1 else name)
+        for table, name, study in zip(tables, names, studies, strict=True)
     ]
 
 

@@ -71,14 +71,14 @@ def diff(a: Path, b: Path) -> list[Step]:
     steps: list[Step] = []
     pair = [a, b]
     while pair:
-        (one, was), (two, now) = map(artefact_at, pair)
-        for path in (one, two):
+        (left, was), (right, now) = map(artefact_at, pair)
+        for path in (left, right):
             identity(path)  # raises if it is damaged
-        equal, changes = compare_artefacts(one, two)
-        numbers = [] if equal else numeric_differences(one, two)
+        equal, changes = compare_artefacts(left, right)
+        numbers = [] if equal else numeric_differences(left, right)
         roles = [change.key for change in changes if change.section == "input"]
         followed, pair, not_followed = _followed((was, now), roles)
-        steps.append(Step(str(one), str(two), equal, changes, numbers, not_followed, followed))
+        steps.append(Step(str(left), str(right), equal, changes, numbers, not_followed, followed))
     return steps
 
 
@@ -109,7 +109,12 @@ def numeric_differences(a: Path, b: Path) -> list[Difference]:
     if a.name == b.name == RECORD_FILE:
         names = [file.relative_to(a.parent).as_posix() for file in sorted(a.parent.rglob("*"))]
         pairs = {name: (a.parent / name, b.parent / name) for name in names if (b.parent / name).is_file()}
-    return [one for name, files in pairs.items() for one in _in_files(name, *files) if one.differing]
+    return [
+        difference
+        for name, files in pairs.items()
+        for difference in _in_files(name, *files)
+        if difference.differing
+    ]
 
 
 def _in_files(name: str, a: Path, b: Path) -> Iterator[Difference]:
@@ -133,17 +138,17 @@ def _column(name: str, a: pa.Array, b: pa.Array) -> Difference:
     while nested(a.type) and nested(b.type) and pc.list_value_length(a).equals(pc.list_value_length(b)):
         a, b = a.flatten(), b.flatten()
     if number(a.type) and number(b.type):
-        floats = (one.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) for one in (a, b))
+        floats = (side.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False) for side in (a, b))
         return _difference(name, [tuple(floats)])
-    differing = sum(one != other for one, other in zip(a.to_pylist(), b.to_pylist(), strict=True))
+    differing = sum(left != right for left, right in zip(a.to_pylist(), b.to_pylist(), strict=True))
     return Difference(name, differing, len(a), None, None)
 
 
 def _tensors(a: Path, b: Path) -> Iterator[tuple[Floats, Floats]]:
     """Yield pairs of tensors that have the same name and shape."""
-    with safe_open(a, framework="pt") as one, safe_open(b, framework="pt") as other:  # NumPy has no bfloat16
-        for name in sorted({*one.keys()} & {*other.keys()}):
-            x, y = one.get_tensor(name), other.get_tensor(name)
+    with safe_open(a, framework="pt") as left, safe_open(b, framework="pt") as right:  # NumPy has no bfloat16
+        for name in sorted({*left.keys()} & {*right.keys()}):
+            x, y = left.get_tensor(name), right.get_tensor(name)
             if x.shape == y.shape:
                 yield x.double().flatten().numpy(), y.double().flatten().numpy()
 
@@ -193,14 +198,14 @@ def sentence(steps: Sequence[Step]) -> str:
     """Return a sentence on the difference and its cause, which is in the last step."""
     first, last = steps[0], steps[-1]
     if not first.changes:
-        found = "Contents and records are equal"
-        return f"{found if first.contents_equal else 'The contents differ, the records are equal'}."
+        said = "Contents and records are equal"
+        return f"{said if first.contents_equal else 'The contents differ, the records are equal'}."
     causes = [change for change in last.changes if change.section in _CAUSES] or last.changes
     named = [_named(change) for change in causes[:_NAMED]]
     more = [f"and {len(causes) - _NAMED} more"] if len(causes) > _NAMED else []
-    found = "The contents are equal; the records differ" if first.contents_equal else "The contents differ"
-    place = f", because of input {steps[-2].followed}" if len(steps) > 1 else ""
-    return f"{found}{place}: {', '.join([*named, *more])}."
+    said = "The contents are equal; the records differ" if first.contents_equal else "The contents differ"
+    cause = f", because of input {steps[-2].followed}" if len(steps) > 1 else ""
+    return f"{said}{cause}: {', '.join([*named, *more])}."
 
 
 def _named(change: Change) -> str:
@@ -227,5 +232,5 @@ def _parts(number: int, step: Step) -> Iterator[str | PrintedTable]:
 
 def _row(change: Change) -> Mapping[str, object]:
     """Return a change as a row to print, with shortened hashes."""
-    sides = (str(one)[:_HASH_DIGITS] if change.section in HASHES else one for one in (change.a, change.b))
+    sides = (str(side)[:_HASH_DIGITS] if change.section in HASHES else side for side in (change.a, change.b))
     return dict(zip(("what", "key", "A", "B"), (change.section, change.key, *sides), strict=True))

@@ -98,12 +98,12 @@ def requests(settings: Configuration, jobs: Iterable[PlannedJob]) -> list[Row]:
 
 def _service(settings: Configuration, service: str, asked: Sequence[tuple[float, float, int]]) -> Row:
     block = get_path(settings, service)
-    least, most = (sum(one[place] for one in asked) for place in (0, 1))
+    least, most = (sum(counts[end] for counts in asked) for end in (0, 1))
     limits = getattr(block, "calls", None)
     a_day = min(limits.per_day or math.inf, (limits.per_second or math.inf) * _DAY) if limits else math.inf
     dollars = math.nan if isinstance(block, LlmBlock) else 0.0
     if isinstance(block, LlmBlock) and block.price:
-        prompts = sum(one[1] * one[2] for one in asked) * block.price.input_usd_per_million
+        prompts = sum(counts[1] * counts[2] for counts in asked) * block.price.input_usd_per_million
         completions = most * block.max_completion_tokens * block.price.output_usd_per_million
         dollars = (prompts + completions) / 1e6
     return {
@@ -132,13 +132,13 @@ def by_rule(study: Study, jobs: Iterable[PlannedJob]) -> list[Row]:
     return [
         {
             "rule": rule,
-            "jobs": len(found),
-            "GPUs each": max(job.queued.get("gpu", 0) for job in found) or None,
-            "memory, GB": max(float(job.queued.get("mem_mb", 0)) for job in found) / 1000,
-            "h at most": max(job.queued.get("runtime", 0) for job in found) / 60,
-            "disk, GB": sum(gigabytes(study, job) for job in found) or None,
+            "jobs": len(group),
+            "GPUs each": max(job.queued.get("gpu", 0) for job in group) or None,
+            "memory, GB": max(float(job.queued.get("mem_mb", 0)) for job in group) / 1000,
+            "h at most": max(job.queued.get("runtime", 0) for job in group) / 60,
+            "disk, GB": sum(gigabytes(study, job) for job in group) or None,
         }
-        for rule, found in ordered
+        for rule, group in ordered
     ]
 
 
@@ -156,9 +156,9 @@ def read_from(settings: Configuration, jobs: Iterable[PlannedJob], data_root: Pa
     return sorted(rows, key=lambda row: row["of"])
 
 
-def _where(settings: Configuration, place: str) -> str:
+def _where(settings: Configuration, path: str) -> str:
     """Return the expected paths of a dataset's files, and the page that offers them."""
-    section, _, name = place.partition(".")
+    section, _, name = path.partition(".")
     if section != "datasets" or name not in settings.datasets:
         return ""
     block = settings.datasets[name]
@@ -224,7 +224,7 @@ def without_revision(jobs: Iterable[PlannedJob]) -> Iterator[ErrorDetails]:
     """Yield an error for each job that would fetch a repository of the Hub without a commit."""
     for job in jobs:
         repositories = SourcePlan.model_validate(job.settings.get("source", {"kind": "none"})).repositories
-        if not all(one.revision for one in repositories) and not may_lack(job):
+        if not all(repository.revision for repository in repositories) and not may_lack(job):
             named = " or ".join(map(str, repositories))
-            found = f"no revision is set for {named}; its job would stop and print the newest commit"
-            yield ErrorDetails(job.outside, found, "Add `revision:` to the block, with a commit.")
+            problem = f"no revision is set for {named}; its job would stop and print the newest commit"
+            yield ErrorDetails(job.outside, problem, "Add `revision:` to the block, with a commit.")

@@ -92,7 +92,7 @@ class Node:
         seen.add(self.path)
         self.inputs = [Node(role, given.path, given.sha256) for role, given in inputs]
         if agrees:
-            self.inputs = [one for one in self.inputs if not one.record or agrees(one.record.wildcards)]
+            self.inputs = [node for node in self.inputs if not node.record or agrees(node.record.wildcards)]
             self.remark = f"({len(inputs) - len(self.inputs)} inputs of other rows left out)"
         for node in self.inputs:
             node.follow(seen)
@@ -150,13 +150,13 @@ def parse_cell(texts: Iterable[str]) -> dict[str, str]:
     Raises:
         DataError: if a text is not such a pair.
     """
-    found: dict[str, str] = {}
+    by_column: dict[str, str] = {}
     for pair in (pair for text in texts for pair in _NEXT_COLUMN.split(text)):
         column, equals, value = map(str.strip, pair.partition("="))
         if not equals:
             raise DataError(f"--cell {pair}: no '='. Write column=value, such as run=simcse,task=STS12.")
-        found[column] = value
-    return found
+        by_column[column] = value
+    return by_column
 
 
 def selected_rows(path: Path, cell: Mapping[str, str]) -> list[Row]:
@@ -249,7 +249,7 @@ def scores_behind(rows: Sequence[Row], settings: Mapping[str, Any], files: Itera
         table = pq.read_table(file)
         scores += table.to_pylist() if table.column_names == SCORES.names else []
     whose = ("the row's own", "the baseline's")
-    found = {
+    values = {
         (run != row["run"], column["heading"], run, score["seed"]): score["value"]
         and score["value"] * column["scale"]
         for row in rows
@@ -266,23 +266,23 @@ def scores_behind(rows: Sequence[Row], settings: Mapping[str, Any], files: Itera
             "score": "gap" if value is None else value,
             "whose": whose[is_baseline],
         }
-        for (is_baseline, heading, run, seed), value in sorted(found.items())
+        for (is_baseline, heading, run, seed), value in sorted(values.items())
     ]
 
 
 def made_with(records: Iterable[Record], runs: Sequence[str]) -> list[Row]:
     """Return a row for each setting of the methods and trainings of some runs, by the first seed of each run."""
-    found: dict[str, Mapping[str, Any]] = {}
+    by_run: dict[str, Mapping[str, Any]] = {}
     for record in records:
         if record.files and (run := record.wildcards.get("run")) in runs:
-            found.setdefault(str(run), flat(record.settings))
-    names = dict.fromkeys(name for settings in found.values() for name in settings)
+            by_run.setdefault(str(run), flat(record.settings))
+    names = dict.fromkeys(name for settings in by_run.values() for name in settings)
     return [
-        {"setting": name, "run": run, "value": found[run].get(name)}
+        {"setting": name, "run": run, "value": by_run[run].get(name)}
         for name in names
-        if name.startswith(_MADE_WITH) and any(one.get(name) is not None for one in found.values())
+        if name.startswith(_MADE_WITH) and any(settings.get(name) is not None for settings in by_run.values())
         for run in runs
-        if run in found
+        if run in by_run
     ]
 
 
@@ -308,13 +308,15 @@ def made_into(name: str) -> list[Row]:
     path = name if is_outside(name) else artefact_name(relative_name(name))
     if Path(path).is_dir():
         raise missing_file(Path(path))
-    found = records.made_from(path)
-    if not found and path not in records.by_file:
+    files = records.made_from(path)
+    if not files and path not in records.by_file:
         raise DataError(
             f"{name}: no record names it. Name a file below results/, or a source as explain does."
         )
-    made = {one: records.by_file[one] for one in sorted(found)}
-    return [{"made into": one, "by": job_name(record.rule, record.wildcards)} for one, record in made.items()]
+    makers = {file: records.by_file[file] for file in sorted(files)}
+    return [
+        {"made into": file, "by": job_name(record.rule, record.wildcards)} for file, record in makers.items()
+    ]
 
 
 # The verb
@@ -339,8 +341,8 @@ ARGUMENTS = (
 def answer(path: str, cell: list[str], into: bool) -> Answer:
     """Return the ancestry of a file or a cell, or the files that were made from a file."""
     if into:
-        made = made_into(path)
-        return Answer(f"{len(made)} made from {path}", parts=[PrintedTable("downstream", made)])
+        files = made_into(path)
+        return Answer(f"{len(files)} made from {path}", parts=[PrintedTable("downstream", files)])
     top, tables = explain_cell(Path(path), parse_cell(cell)) if cell else (explain(Path(path)), {})
     narrowed, chain = "scores" in tables, [*top.walk()]
     rows, settings = tables.get("rows", ()), tables.get("made with", ())
@@ -379,15 +381,15 @@ def _tree(node: Node, numbers: Mapping[Label, int]) -> Tree:
         node.remark,
     ]
     tree = Tree(Text(" ".join(filter(None, parts)), style="red" if node.state in _BROKEN else ""))
-    tree.children += [_tree(one, numbers) for one in node.inputs]
+    tree.children += [_tree(child, numbers) for child in node.inputs]
     return tree
 
 
 def _file(depth: int, node: Node) -> Row:
     """Return a node as a row of --json."""
     job = job_name(node.record.rule, node.record.wildcards) if node.record else None
-    place = {"depth": depth, "role": node.role, "path": node.path, "state": node.state}
-    return place | {"sha256": node.sha256, "job": job}
+    row = {"depth": depth, "role": node.role, "path": node.path, "state": node.state}
+    return row | {"sha256": node.sha256, "job": job}
 
 
 def _facts(node: Node) -> Iterator[Row]:

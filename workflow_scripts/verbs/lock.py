@@ -97,7 +97,7 @@ def locked(study: Records) -> Lock:
         contents={name: content_identity(Path(name), ()) for name in study.by_file},
         settings={name: settings_hash(record) for name, record in study.by_file.items()},
         code={file: sha256 for record in records for file, sha256 in record.meaning.items()},
-        commits=sorted({commit_of(one.origin) for one in records}),
+        commits=sorted({commit_of(record.origin) for record in records}),
         made_on={name: machine(record.origin) for name, record in study.by_file.items()},
         packages={name: version for record in records for name, version in record.packages.items()},
         printed={name: printed_means(Path(name)) for name in filter(is_table, study.by_file)},
@@ -118,7 +118,9 @@ def commit_of(origin: CodeOrigin) -> str:
 
 def sources(study: Records, record: Record) -> Hashes:
     """Return the hashes of a record's inputs that are not artefacts of the study, by path."""
-    return {one.path: one.sha256 for _, one in record.listed_inputs() if one.path not in study.by_file}
+    return {
+        given.path: given.sha256 for _, given in record.listed_inputs() if given.path not in study.by_file
+    }
 
 
 def is_table(name: str) -> bool:
@@ -146,7 +148,9 @@ def check(studies: list[Path], was: Lock) -> LockComparison:
     """Compare the artefacts of ``studies`` with those of the same studies in a lock."""
     study = Records(studies)
     now = locked(study)
-    wanted = {name for name in was.contents if name.startswith(tuple(f"{one}/" for one in study.folders))}
+    wanted = {
+        name for name in was.contents if name.startswith(tuple(f"{folder}/" for folder in study.folders))
+    }
     here = wanted & now.contents.keys()
     changed = {name for name in here if _stated(was, name) != _stated(now, name)}
     rows = [
@@ -163,7 +167,7 @@ def check(studies: list[Path], was: Lock) -> LockComparison:
     return LockComparison(
         len(here - changed),
         [dict(zip(("path", "kind", "why"), row, strict=True)) for row in sorted(rows)],
-        [one for one in printed if one["was"] != one["now"]],
+        [row for row in printed if row["was"] != row["now"]],
         len(printed),
     )
 
@@ -182,7 +186,7 @@ def _why(was: Lock, now: Lock, study: Records, name: str) -> str:
             "code": {file: lock.code.get(file) for file in record.meaning},
             "package": {package: lock.packages.get(package) for package in record.packages},
             "source": {path: lock.sources.get(path) for path in sources(study, record)},
-            "made from": {one.path: _stated(lock, one.path) for _, one in record.listed_inputs()},
+            "made from": {given.path: _stated(lock, given.path) for _, given in record.listed_inputs()},
             ANOTHER_MACHINE: {"": lock.made_on.get(name)},
         }
         for lock in (was, now)
@@ -206,8 +210,8 @@ def read_lock(file: Path) -> Lock:
     try:
         return Lock.model_validate_json(file.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        found = error.strerror if isinstance(error, OSError) else "not a lock of this version"
-        raise DataError(f"{file}: {found}. Write a lock: python -m workflow_scripts lock.") from error
+        problem = error.strerror if isinstance(error, OSError) else "not a lock of this version"
+        raise DataError(f"{file}: {problem}. Write a lock: python -m workflow_scripts lock.") from error
 
 
 # The verb
@@ -255,28 +259,28 @@ def answer(
         of_lock = dict.fromkeys("/".join(Path(name).parts[:2]) for name in was.contents)
         studies = [*map(Path, of_lock)]
     folders = audited_folders(studies, configfile, config)
-    found = check(folders, was)
-    said = f"{found.same} artefacts as in {locked}, {len(found.differences)} not"
+    comparison = check(folders, was)
+    said = f"{comparison.same} artefacts as in {locked}, {len(comparison.differences)} not"
     words = ["python", "-m", "workflow_scripts", "lock", *map(str, folders), "--check", str(locked)]
     return Answer(
-        _in_short(found, f"`{shlex.join(words)}` for details") if short else said,
-        not found.differences,
+        _in_short(comparison, f"`{shlex.join(words)}` for details") if short else said,
+        not comparison.differences,
         [
-            PrintedTable("differences", found.differences, shown=() if short else None),
-            PrintedTable("numbers", found.numbers, shown=()),
+            PrintedTable("differences", comparison.differences, shown=() if short else None),
+            PrintedTable("numbers", comparison.numbers, shown=()),
         ],
-        {"equal": found.same},
+        {"equal": comparison.same},
     )
 
 
-def _in_short(found: LockComparison, details: str) -> str:
+def _in_short(comparison: LockComparison, details: str) -> str:
     """Return one line on whether the printed numbers are those of the lock."""
-    if not found.differences:
-        return f"As published: {found.same} artefacts have the contents of the lock."
-    if found.numbers:
-        first = found.numbers[0]
+    if not comparison.differences:
+        return f"As published: {comparison.same} artefacts have the contents of the lock."
+    if comparison.numbers:
+        first = comparison.numbers[0]
         change = f"{first['table']}: {first['cell']}: {first['was']} -> {first['now']}"
-        counted = f"{len(found.numbers)} of {found.compared} numbers differ, such as {change}"
+        counted = f"{len(comparison.numbers)} of {comparison.compared} numbers differ, such as {change}"
         return f"Not as published: {counted}; {details}."
-    others = f"{len(found.differences)} artefacts differ or are not in the lock"
-    return f"As published: all {found.compared} numbers; {others}: {details}."
+    others = f"{len(comparison.differences)} artefacts differ or are not in the lock"
+    return f"As published: all {comparison.compared} numbers; {others}: {details}."

@@ -102,30 +102,32 @@ def measure(study: Study, jobs: Sequence[PlannedJob], imports: float) -> Measure
         imports: Processor seconds of importing this module, which every training does.
     """
     alike: dict[str, list[PlannedJob]] = {}
-    for job in (one for one in jobs if is_training(one.settings)):
+    for job in (job for job in jobs if is_training(job.settings)):
         alike.setdefault(_distinct(study, job), []).append(job)
-    found, began = Measured({}, []), time.monotonic()
+    measured, began = Measured({}, []), time.monotonic()
     load = os.getloadavg()[0]
     if busy := load > BUSY * len(os.sched_getaffinity(0)):
-        found.notes.append(
+        measured.notes.append(
             f"other programs keep this machine busy (load {load:.1f}); times are those without them"
         )
     with progress(len(alike), "measure", "training") as bar:
         for group in alike.values():
             name = " ".join(group[0].wildcards.values())
             if time.monotonic() - began > SECONDS_IN_ALL:
-                found.notes.append(f"{name}: not reached within {SECONDS_IN_ALL / 60:.0f} min")
+                measured.notes.append(f"{name}: not reached within {SECONDS_IN_ALL / 60:.0f} min")
                 continue
             try:
                 with redirect_stderr(StringIO()):  # lines for a job's log
                     timed = _timed(study, group[0], busy=busy)
             except Exception as error:  # leaves only the time of this training unknown
                 said = " ".join(str(error).split()) or type(error).__name__
-                found.notes.append(f"{name}: {said}")
+                measured.notes.append(f"{name}: {said}")
             else:
-                found.seconds.update({job.benchmark: imports + _seconds(study, job, timed) for job in group})
+                measured.seconds.update(
+                    {job.benchmark: imports + _seconds(study, job, timed) for job in group}
+                )
             bar.update()
-    return found
+    return measured
 
 
 def _distinct(study: Study, job: PlannedJob) -> str:
@@ -193,8 +195,8 @@ def _a_step(built: Built, training: Training, watch: Stopwatch, steps: int) -> f
     least, times, began = _LEAST_STEPS.get(device.type, 4), list[float](), time.monotonic()
     with closing(prefetch(partial(prepare_inputs, built.objective, 0), device, 0, _MOST_STEPS)) as inputs:
         watch.begin()
-        for one in inputs:
-            results, _ = run(one, training.lr(1, steps))
+        for prepared in inputs:
+            results, _ = run(prepared, training.lr(1, steps))
             results.tolist()  # waits for the device
             times.append(watch.seconds())
             if len(times) >= least and time.monotonic() - began > SECONDS_EACH:
@@ -206,12 +208,12 @@ def _a_step(built: Built, training: Training, watch: Stopwatch, steps: int) -> f
 
 def sentences_of(study: Study, corpus: str, number: int) -> list[str]:
     """Return the given number of sentences of a corpus, evenly spread, or random ones if it is not made yet."""
-    made = Path(study.folder, "corpora", corpus, "train.parquet")
-    if made.is_file():
-        table = pq.read_table(made)
+    file = Path(study.folder, "corpora", corpus, "train.parquet")
+    if file.is_file():
+        table = pq.read_table(file)
         column = table["sentence" if "sentence" in table.column_names else "anchor"]
-        found: list[str] = column.take(np.linspace(0, len(column) - 1, number).astype(int)).to_pylist()
-        return found
+        sentences: list[str] = column.take(np.linspace(0, len(column) - 1, number).astype(int)).to_pylist()
+        return sentences
     draw = np.random.default_rng(0)
     counts = draw.integers(*_LENGTHS, size=number, endpoint=True)
     return [" ".join(draw.choice(_WORDS.split(), size=count)) for count in counts]
@@ -233,8 +235,8 @@ def _folder(study: Study, name: str) -> Path:
     block = study.encoders[name].block
     if isinstance(block, AdaptedEncoder):
         return _folder(study, block.adapt.base)
-    made = Path(study.folder, "encoders", name)
-    for folder in (made, *folders_of(study.settings.fetched(name), study.data_root)):
+    in_study = Path(study.folder, "encoders", name)
+    for folder in (in_study, *folders_of(study.settings.fetched(name), study.data_root)):
         if folder.is_dir() and (encoder_folder(folder) / "config.json").is_file():
             return folder
     raise ConfigError(f"encoders.{name}: not on this machine yet. Run make fetch, then measure.")

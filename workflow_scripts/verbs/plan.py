@@ -113,8 +113,8 @@ def given_call(
             raise ConfigError(f"--config {' '.join(config)}: {error} Write KEY=VALUE.") from None
     last = max(STUDIES.glob("*.json"), key=lambda note: note.stat().st_mtime, default=None)
     name = study or (last.stem if last else "")
-    if found := call_for(name, file):
-        return found
+    if call := call_for(name, file):
+        return call
     if study:
         raise ConfigError(f"{study}: has not run in this folder. Add its configuration: --configfile FILE.")
     return Call([], {})
@@ -221,9 +221,9 @@ def _jobs(logged: Iterable[Any]) -> Iterator[PlannedJob]:
     hashes_of = cache(lambda code: json.loads(Path(code).read_text("utf-8")))
     for record in logged:
         if vars(record).get("event") == "job_info" and record.shellcmd:
-            found = COMMANDS.search(record.shellcmd)
-            assert found, f"rule {record.rule_name}: a command that calls no entry script"
-            call = json.loads(found[2])
+            command = COMMANDS.search(record.shellcmd)
+            assert command, f"rule {record.rule_name}: a command that calls no entry script"
+            call = json.loads(command[2])
             files, roles = call["files"], call["files"]["inputs"]
             code_hashes = hashes_of(roles.pop("code"))
             yield PlannedJob(
@@ -238,7 +238,7 @@ def _jobs(logged: Iterable[Any]) -> Iterator[PlannedJob]:
                 code_hashes=code_hashes,
                 packages=call["packages"],
                 outside=call["outside"],
-                call=found[2],
+                call=command[2],
                 benchmark=record.benchmark or "",
                 threads=record.threads,
             )

@@ -107,18 +107,18 @@ def answer(
     measure: bool,
 ) -> Answer:
     """Return a line for each check, and tables of the remaining jobs; exit code 1 if a check fails."""
-    found = [*_checked(package_errors(ROOT / "requirements.lock"), "packages: as pinned")]
+    results = [*_checked(package_errors(ROOT / "requirements.lock"), "packages: as pinned")]
     tables, to_pin, notes = list[PrintedTable](), dict[str, str](), list[str]()
     try:
         call, began = given_call(configfile, config), time.monotonic()
         jobs = planned(targets, call, from_nothing=False, profile=profile)
         planning = time.monotonic() - began
         study = open_study(whole_config(call), ROOT)
-        found += checks(study, jobs, profile, ask=not (offline or study.workplace.offline))
+        results += checks(study, jobs, profile, ask=not (offline or study.workplace.offline))
         unfit = training_errors(study, jobs, gpus_for(profile))
-        found += [(False, str(placed(one, ROOT, call.configfiles, call.config))) for one in unfit]
-        place = place_of(profile, cores)
-        times, notes = _times(study, jobs, place, planning, measure=measure)
+        results += [(False, str(placed(error, ROOT, call.configfiles, call.config))) for error in unfit]
+        capacity = capacity_of(profile, cores)
+        times, notes = _times(study, jobs, capacity, planning, measure=measure)
         tables = [
             *times,
             PrintedTable("jobs by rule", estimate.by_rule(study, jobs)),
@@ -131,17 +131,17 @@ def answer(
         ]
         to_pin = estimate.to_pin(study)
     except ConfigError as error:
-        found += _checked(str(error).splitlines(), "")
-    failed = sum(not good for good, _ in found)
+        results += _checked(str(error).splitlines(), "")
+    failed = sum(not good for good, _ in results)
     marks = {True: ("ok   ", "green"), False: ("FAIL ", "bold red")}
-    lines = [Text.assemble(marks[good], line) for good, line in found]
+    lines = [Text.assemble(marks[good], line) for good, line in results]
     lines += [Text.assemble(("PIN  ", "yellow"), f"{where}: {line}") for where, line in to_pin.items()]
     lines += [Text.assemble(("TIME ", "yellow"), line) for line in notes]
     said = f"{failed} in the way" if failed else "It can run here to its end."
-    if not failed and any(one.rows for one in tables if one.name == "gaps"):
+    if not failed and any(table.rows for table in tables if table.name == "gaps"):
         said += " Some rows of its tables stay empty: gaps."
     tables += [
-        PrintedTable("checks", [{"good": good, "line": line} for good, line in found], shown=()),
+        PrintedTable("checks", [{"good": good, "line": line} for good, line in results], shown=()),
         PrintedTable(
             "to pin", [{"setting": where, "line": line} for where, line in to_pin.items()], shown=()
         ),
@@ -150,16 +150,16 @@ def answer(
     return Answer(said, not failed, [*tables, *lines])
 
 
-def place_of(profile: str | None, cores: int | None) -> timing.Place:
-    """Return the place of the jobs: the queue of a profile, or this machine with its GPUs."""
+def capacity_of(profile: str | None, cores: int | None) -> timing.Capacity:
+    """Return the capacity for the jobs: the queue of a profile, or this machine with its GPUs."""
     if profile and executor_of(profile) != "local":
         queued = _options_of(profile).jobs
-        return timing.Place(queued if isinstance(queued, int) else UNLIMITED, math.inf, queued=True)
-    return timing.Place(cores or cores_here(), math.inf if cards.is_scheduled() else len(cards.visible()))
+        return timing.Capacity(queued if isinstance(queued, int) else UNLIMITED, math.inf, queued=True)
+    return timing.Capacity(cores or cores_here(), math.inf if cards.is_scheduled() else len(cards.visible()))
 
 
 def _times(
-    study: Study, jobs: Sequence[PlannedJob], place: timing.Place, planning: float, *, measure: bool
+    study: Study, jobs: Sequence[PlannedJob], capacity: timing.Capacity, planning: float, *, measure: bool
 ) -> tuple[list[PrintedTable], list[str]]:
     """Return the tables of times, and notes on missing times."""
     measured, notes = dict[str, float](), list[str]()
@@ -171,14 +171,14 @@ def _times(
         from workflow_scripts.verbs import measuring
 
         measured, notes = measuring.measure(study, jobs, time.process_time() - began)
-    found = timing.estimates(study, jobs, timing.read_finished(), place, measured)
-    if not place.gpus and any(one.source == timing.UNKNOWN for one in found):
+    estimates = timing.estimates(study, jobs, timing.read_finished(), capacity, measured)
+    if not capacity.gpus and any(of_job.source == timing.UNKNOWN for of_job in estimates):
         notes += filter(
             None, [on_the_card(study, [job.wildcards for job in jobs if is_training(job.settings)])]
         )
     tables = {
-        "time by rule": timing.by_rule(jobs, found),
-        "time in all": timing.in_all(jobs, found, place, planning),
+        "time by rule": timing.by_rule(jobs, estimates),
+        "time in all": timing.in_all(jobs, estimates, capacity, planning),
     }
     return [PrintedTable(name, rows, shown=timing.shown(rows)) for name, rows in tables.items()], notes
 
@@ -205,8 +205,8 @@ def checks(study: Study, jobs: Sequence[PlannedJob], profile: str | None, *, ask
 
 def _checked(errors: Iterable[ErrorDetails | str], otherwise: str) -> Iterator[Check]:
     """Yield a failed check for each error or, without errors, a passed one."""
-    found = list(dict.fromkeys(map(str, errors)))
-    yield from ((False, line) for line in found) if found else [(True, otherwise)]
+    lines = list(dict.fromkeys(map(str, errors)))
+    yield from ((False, line) for line in lines) if lines else [(True, otherwise)]
 
 
 def package_errors(lock: Path) -> Iterator[ErrorDetails]:
@@ -234,30 +234,30 @@ def training_errors(study: Study, jobs: Sequence[PlannedJob], gpus: float) -> It
         jobs: The remaining jobs.
         gpus: Number of GPUs for one job.
     """
-    made = {output for job in jobs for output in job.outputs}
-    found: dict[ErrorDetails, list[str]] = defaultdict(list)
-    for job in (one for one in jobs if is_training(one.settings)):
+    outputs = {output for job in jobs for output in job.outputs}
+    by_error: dict[ErrorDetails, list[str]] = defaultdict(list)
+    for job in (job for job in jobs if is_training(job.settings)):
         corpus, training = training_of(study, job.wildcards)
         name = job.wildcards.get("run", job.wildcards.get("encoder", ""))
         if training.gpus > max(gpus, 1):
             problem = f"{training.gpus}, but jobs see {gpus:.0f} GPUs here"
             remedy = f"Set it to {max(gpus, 1):.0f}, or add the --profile of a cluster."
-            found[ErrorDetails(set_at(study, job, "gpus"), problem, remedy)].append(name)
-        rows = _rows_at_most(study, corpus, made)
+            by_error[ErrorDetails(set_at(study, job, "gpus"), problem, remedy)].append(name)
+        rows = _rows_at_most(study, corpus, outputs)
         if training.batch_size > rows:
             problem = f"{training.batch_size}, but {corpus} has at most {rows:.0f} rows"
             remedy = f"Set it to {rows:.0f} or less." if rows > 1 else "Use a larger corpus."
-            found[ErrorDetails(set_at(study, job, "batch_size"), problem, remedy)].append(name)
-    for error, names in found.items():
+            by_error[ErrorDetails(set_at(study, job, "batch_size"), problem, remedy)].append(name)
+    for error, names in by_error.items():
         first, *others = dict.fromkeys(names)
         more = f" and {len(others)} more" if others else ""
         yield error._replace(about=f"{first}{more}")
 
 
-def _rows_at_most(study: Study, corpus: str, made: Container[str]) -> float:
+def _rows_at_most(study: Study, corpus: str, outputs: Container[str]) -> float:
     """Return the number of rows of a corpus that exists and stays, else its maximum."""
     file = Path(study.folder, "corpora", corpus, "train.parquet")
-    if file.is_file() and str(file) not in made:
+    if file.is_file() and str(file) not in outputs:
         return int(pq.read_metadata(file).num_rows)
     return estimate.most_rows(study.settings, corpus, study.data_root)
 
@@ -267,8 +267,8 @@ def set_at(study: Study, job: PlannedJob, key: str) -> str:
     if "adapt" in job.settings:
         encoder = job.wildcards["encoder"]
         block = study.settings.encoders[encoder]
-        own = isinstance(block, AdaptedEncoder) and key in block.adapt.training
-        return f"encoders.{encoder}.adapt.training.{key}" if own else f"continue_mlm.training.{key}"
+        in_block = isinstance(block, AdaptedEncoder) and key in block.adapt.training
+        return f"encoders.{encoder}.adapt.training.{key}" if in_block else f"continue_mlm.training.{key}"
     run = study.runs[job.wildcards["run"]]
     for layer in reversed(layers_of(study.settings, run.asked)):
         if key in layer.override.training:
@@ -325,8 +325,8 @@ def _answer_check(engine: Engine) -> Check:
     said = repr(" ".join((row.answer or "").split())[:60])
     if row.status == "usable":
         return True, f"{engine.path}: answers, {said}"
-    found = f"{engine.path}: {row.status}, {row.reason}: {said}"
-    return False, f"{found}. Start the service, or correct its block in config/apis.yaml."
+    problem = f"{engine.path}: {row.status}, {row.reason}: {said}"
+    return False, f"{problem}. Start the service, or correct its block in config/apis.yaml."
 
 
 def _translator(settings: Configuration, corpus: str, ledger: Ledger) -> Engine:
@@ -414,21 +414,21 @@ def requests_of(jobs: Iterable[PlannedJob], site: Site) -> dict[tuple[str, ...],
 
     A group requests the sum of its largest jobs, which may run at the same time.
     """
-    found: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    needed_by: dict[tuple[str, ...], set[str]] = defaultdict(set)
     grouped: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for job in jobs:
         if group := site.groups.get(job.rule):
             grouped[group].append(job.queued)
         elif not _LOCAL & job.queued.keys():
-            found[_options(job.queued, site)].add(f"rule {job.rule}")
+            needed_by[_options(job.queued, site)].add(f"rule {job.rule}")
     for group, members in grouped.items():
         largest = {
-            name: sum(nlargest(site.components.get(group, 1), (one.get(name, 0) for one in members)))
+            name: sum(nlargest(site.components.get(group, 1), (member.get(name, 0) for member in members)))
             for name in _SUMMED
         }
-        longest = max(one.get("runtime", 0) for one in members)
-        found[_options({**members[0], **largest, "runtime": longest}, site)].add(f"group {group}")
-    return dict(found)
+        longest = max(member.get("runtime", 0) for member in members)
+        needed_by[_options({**members[0], **largest, "runtime": longest}, site)].add(f"group {group}")
+    return dict(needed_by)
 
 
 def _options(asked: Mapping[str, Any], site: Site) -> tuple[str, ...]:
@@ -442,7 +442,7 @@ def _options(asked: Mapping[str, Any], site: Site) -> tuple[str, ...]:
 
 def slurm_answers(requests: Mapping[tuple[str, ...], Iterable[str]]) -> Iterator[tuple[bool, str]]:
     """Yield for each request whether sbatch accepts it, with its message; end when SLURM fails to answer."""
-    for options, places in requests.items():
+    for options, names in requests.items():
         command = ["sbatch", "--test-only", *options, "--wrap=true"]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
@@ -453,5 +453,5 @@ def slurm_answers(requests: Mapping[tuple[str, ...], Iterable[str]]) -> Iterator
             yield False, f"SLURM: sbatch did not answer within {SECONDS} s. Wait until slurmctld is up."
             return
         said = " ".join((done.stderr or done.stdout).split()).removeprefix("sbatch: ").rstrip(".")
-        line = f"{', '.join(sorted(places))}: sbatch {shlex.join(options)}: {said}"
+        line = f"{', '.join(sorted(names))}: sbatch {shlex.join(options)}: {said}"
         yield (False, f"{line}. {_REMEDY}") if done.returncode else (True, line)

@@ -84,7 +84,7 @@ def _plain_key(heading: str) -> str:
 def _plain(value: Any) -> Any:
     """Return a value as a type of JSON; a number that is not finite becomes null."""
     if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, Mapping):
@@ -172,4 +172,4 @@ def markdown(head: Sequence[str], *rows: Iterable[str]) -> str:
 
 def rows_of(tuples: Iterable[Any]) -> list[dict[str, Any]]:
     """Return named tuples as rows."""
-    return [one._asdict() for one in tuples]
+    return [row._asdict() for row in tuples]

@@ -97,11 +97,11 @@ def answer(path: Path, configfile: list[str], config: list[str]) -> Answer:
     """Return a row for each rebuilt artefact: whether contents and record equal those of the existing one."""
     name = artefact_at(path)[0]
     study = name.parts[1] if name.parts[0] == "results" else None
-    found = rebuild(path, given_call(configfile, config, study, name.as_posix()))
-    changes = [{"path": one["path"]} | change for one in found for change in one.pop("changes")]
-    differing = sum(one["contents"] == "differ" for one in found)
-    identical = sum(one["record"] == "identical" for one in found)
-    said = f"{len(found)} rebuilt: {identical} identical byte for byte, {differing} with different contents"
+    rebuilt = rebuild(path, given_call(configfile, config, study, name.as_posix()))
+    changes = [{"path": row["path"]} | change for row in rebuilt for change in row.pop("changes")]
+    differing = sum(row["contents"] == "differ" for row in rebuilt)
+    identical = sum(row["record"] == "identical" for row in rebuilt)
+    said = f"{len(rebuilt)} rebuilt: {identical} identical byte for byte, {differing} with different contents"
     return Answer(
-        said, not differing, [PrintedTable("rebuilt", found), PrintedTable("changes", changes, shown=())]
+        said, not differing, [PrintedTable("rebuilt", rebuilt), PrintedTable("changes", changes, shown=())]
     )

@@ -76,8 +76,8 @@ def record_at(path: Path) -> Record | None:
     except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
         raise DataError(f"{path}: damaged; its record cannot be read. {how_to_repair(path)}") from error
     if record is not None and not _is_safe(record):
-        found = "its record contains paths outside this folder, or control characters"
-        raise DataError(f"{path}: {found}, as no record of this pipeline does. {how_to_repair(path)}")
+        problem = "its record contains paths outside this folder, or control characters"
+        raise DataError(f"{path}: {problem}, as no record of this pipeline does. {how_to_repair(path)}")
     return record
 
 
@@ -165,8 +165,8 @@ def _inspect(name: str, hashing: bool) -> Inspection:
     with suppress(DataError):  # intact, but written by another version of this pipeline
         record = record_at(path)
     if hashing and record and path.name == RECORD_FILE:
-        found = folder_faults(path.parent, record)
-        faults += [((path.parent / part).as_posix(), kind, words) for part, kind, words in found]
+        of_parts = folder_faults(path.parent, record)
+        faults += [((path.parent / part).as_posix(), kind, words) for part, kind, words in of_parts]
     return Inspection(trailer, record, faults)
 
 
@@ -217,10 +217,10 @@ def facts(record: Record) -> Facts:
 def compare(a: Facts, b: Facts) -> list[Change]:
     """Return each entry that differs or that one side lacks, section by section."""
     return [
-        Change(section, key, one, two)
+        Change(section, key, left, right)
         for section in a
         for key in sorted(a[section].keys() | b[section].keys())
-        if (one := a[section].get(key, ABSENT)) != (two := b[section].get(key, ABSENT))
+        if (left := a[section].get(key, ABSENT)) != (right := b[section].get(key, ABSENT))
     ]
 
 
@@ -287,7 +287,11 @@ class Records:
         self.folders = [relative_name(folder) for folder in folders]
         files = [name for folder in self.folders for name in self._files(Path(folder))]
         self.inspections = {name: _inspect(name, hashing) for name in files}
-        self.by_file = {name: one.record for name, one in sorted(self.inspections.items()) if one.record}
+        self.by_file = {
+            name: inspection.record
+            for name, inspection in sorted(self.inspections.items())
+            if inspection.record
+        }
         """Records of intact files, by artefact."""
         self.readers = defaultdict[str, set[str]](set)
         """Artefacts made directly from a file or source, by its path."""
@@ -330,18 +334,22 @@ class Records:
         Returns:
             The kind of fault and its description, by file.
         """
-        found = {path: (kind, words) for one in self.inspections.values() for path, kind, words in one.faults}
+        faults = {
+            path: (kind, words)
+            for inspection in self.inspections.values()
+            for path, kind, words in inspection.faults
+        }
         for name in (*self.listed, *(f"{folder}/{REPORT}" for folder in self.folders)):
             here = self.inspections.get(name)
             if here and here.trailer is None and is_checksummed(name) and self.artefact_name(name) == name:
-                found[name] = "changed", "its checksum is missing"
-        return found
+                faults[name] = "changed", "its checksum is missing"
+        return faults
 
     def made_from(self, path: str) -> set[str]:
         """Return all artefacts made from ``path``, a file or a source as in records, directly or indirectly."""
-        found: set[str] = set()
+        artefacts: set[str] = set()
         pending = {self.artefact_name(path)}
         while pending:
-            pending = set().union(*(self.readers.get(name, ()) for name in pending)) - found
-            found |= pending
-        return found
+            pending = set().union(*(self.readers.get(name, ()) for name in pending)) - artefacts
+            artefacts |= pending
+        return artefacts

@@ -39,15 +39,15 @@ def of_a_part(schema: Any) -> Any:
     Several members of a union may then match, so ``oneOf`` becomes ``anyOf``.
     """
     if isinstance(schema, list):
-        return [of_a_part(one) for one in schema]
+        return [of_a_part(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    found = {"anyOf" if key == "oneOf" else key: of_a_part(value) for key, value in schema.items()}
-    if isinstance(found.get("properties"), dict):
-        found = {key: value for key, value in found.items() if key not in ("required", "discriminator")}
-        lists = {f"{key}+": value for key, value in found["properties"].items() if _may_be_a_list(value)}
-        found["properties"] |= lists
-    return found
+    relaxed = {"anyOf" if key == "oneOf" else key: of_a_part(value) for key, value in schema.items()}
+    if isinstance(relaxed.get("properties"), dict):
+        relaxed = {key: value for key, value in relaxed.items() if key not in ("required", "discriminator")}
+        lists = {f"{key}+": value for key, value in relaxed["properties"].items() if _may_be_a_list(value)}
+        relaxed["properties"] |= lists
+    return relaxed
 
 
 def _may_be_a_list(schema: dict[str, Any]) -> bool:

@@ -74,9 +74,11 @@ class Choice(NamedTuple):
             DataError: if no table has a selected column.
         """
         for option, names in self._named().items():
-            selection.check_columns([one.sheet for one in tables], names, option)
-            tables = [one for one in tables if not {*names}.isdisjoint(selection.column_names(one.sheet))]
-        return [one._replace(sheet=self._of_one(one.sheet)) for one in tables]
+            selection.check_columns([table.sheet for table in tables], names, option)
+            tables = [
+                table for table in tables if not {*names}.isdisjoint(selection.column_names(table.sheet))
+            ]
+        return [table._replace(sheet=self._of_one(table.sheet)) for table in tables]
 
     def _named(self) -> dict[str, Sequence[str]]:
         """Return the columns of each given option."""
@@ -125,10 +127,10 @@ def tables_in(folder: Path) -> list[Path]:
 def _missing_table(path: Path) -> DataError:
     """Return the error of a missing table, with its study's tables and the command that would make it."""
     there = ", ".join(table.stem for table in sorted(path.parent.glob("*.parquet")))
-    found = (
+    known = (
         f"its study has {there}. Choose one of these, or make it" if there else "its study has none. Make it"
     )
-    return DataError(f"{path}: no such table; {found}{how_to_make(path).removeprefix('Make it')}")
+    return DataError(f"{path}: no such table; {known}{how_to_make(path).removeprefix('Make it')}")
 
 
 def check_table(path: Path) -> None:
@@ -210,10 +212,10 @@ def answer(
             f"--to {to}: only learning curves are written to a file. Name trainings, or redirect the output."
         )
     tables = _tables(paths, by, timed=form != "csv")
-    sheets = [one.sheet for one in tables]
+    sheets = [table.sheet for table in tables]
     choice = Choice(_headings(columns, sheets), sort, reverse, top, notes)
     chosen = choice.of(tables)
-    cells = [row for one in chosen for row in one.sheet.rows if row["seeds"] is not None]
+    cells = [row for table in chosen for row in table.sheet.rows if row["seeds"] is not None]
     return Answer(parts=[PrintedTable("cells", cells, shown=()), *_printed(chosen, form, by, choice)])
 
 
@@ -237,15 +239,15 @@ def _tables(paths: Sequence[Path], by: selection.By | None, *, timed: bool) -> l
         lambda path: f"{_study(path)}/{path.stem}",
         lambda path: relative_name(path.absolute().parents[1]),
     )
-    labelled = {labels[path]: one.sheet for path, one in zip(files, tables, strict=True)}
+    labelled = {labels[path]: table.sheet for path, table in zip(files, tables, strict=True)}
     return [Shown(files, selection.join(labelled, by or "heading"))]
 
 
 def _sheet(path: Path, *, timed: bool) -> Sheet:
     """Return the sheet of a table, whose cells also have the names of the study and the table."""
     sheet = sheet_of(path, measured_table(path) if timed else None)
-    place = {"study": _study(path), "table": path.stem}
-    return replace(sheet, rows=[place | row for row in sheet.rows])
+    origin = {"study": _study(path), "table": path.stem}
+    return replace(sheet, rows=[origin | row for row in sheet.rows])
 
 
 def _study(table: Path) -> str:
@@ -271,21 +273,21 @@ def _printed(
     tables: Sequence[Shown], form: str | None, by: selection.By | None, choice: Choice
 ) -> Iterable[RenderableType]:
     """Return the texts of tables in a format, or for a terminal."""
-    sheets, notes = [one.sheet for one in tables], choice.notes
+    sheets, notes = [table.sheet for table in tables], choice.notes
     if form == "csv":
         return [to_csv(sheets).rstrip("\n")]
     if form == "markdown":
-        return ["\n- ".join([_in_markdown(one), *(footnotes(one) if notes else ())]) for one in sheets]
+        return ["\n- ".join([_in_markdown(sheet), *(footnotes(sheet) if notes else ())]) for sheet in sheets]
     if form == "latex":
         options = [*(["--by", by] if by else []), *choice.words()]
-        words = (shlex.join([*map(str, one.paths), *options]) for one in tables)
+        words = (shlex.join([*map(str, table.paths), *options]) for table in tables)
         calls = (f"python -m workflow_scripts show {given} --latex" for given in words)
         return [
-            latex(one, call, selection.best(one), notes=notes)
-            for one, call in zip(sheets, calls, strict=True)
+            latex(sheet, call, selection.best(sheet), notes=notes)
+            for sheet, call in zip(sheets, calls, strict=True)
         ]
     width = get_terminal_size((_PIPE_WIDTH, 0)).columns
-    return [f"{in_terminal(one, width, notes=notes)}\n" for one in sheets]
+    return [f"{in_terminal(sheet, width, notes=notes)}\n" for sheet in sheets]
 
 
 def _in_markdown(sheet: Sheet) -> str:

@@ -43,33 +43,33 @@ ARGUMENTS = (
 def answer(targets: list[str], configfile: list[str], config: list[str], all: bool) -> Answer:
     """Return the causes with the number of artefacts that each affects; without causes, a run has nothing to do."""
     jobs = planned(targets, given_call(configfile, config))
-    made = {file: job for job in jobs for file in job.outputs if file not in job.timings}
-    studies = {"/".join(Path(file).parts[:2]) for file in made if file.startswith("results/")}
+    by_file = {file: job for job in jobs for file in job.outputs if file not in job.timings}
+    studies = {"/".join(Path(file).parts[:2]) for file in by_file if file.startswith("results/")}
     records = Records((Path(name) for name in sorted(studies) if Path(name).is_dir()), hashing=False)
-    asked = _asked(records, made)
-    own = {name: changes for name, job in asked.items() if (changes := [*_reasons(records, name, job)])}
-    missing = sorted(file for file in made if not Path(file).exists())
-    behind = {name: records.made_from(name) & asked.keys() for name in (*own, *missing)}
-    each = own | {name: [] for name in sorted(set().union(*behind.values()) - own.keys())}
+    asked = _asked(records, by_file)
+    causes = {name: changes for name, job in asked.items() if (changes := [*_reasons(records, name, job)])}
+    missing = sorted(file for file in by_file if not Path(file).exists())
+    behind = {name: records.made_from(name) & asked.keys() for name in (*causes, *missing)}
+    each = causes | {name: [] for name in sorted(set().union(*behind.values()) - causes.keys())}
     fresh = [name for name in asked if name not in each]
     unasked = [] if targets else [name for name in records.by_file if name not in asked]
     states = {"stale": [*each], "missing": missing, "not asked for": unasked, "up to date": fresh}
     artefacts = [
-        {"path": name, "state": state, "job": _job_of(asked.get(name) or made.get(name))}
+        {"path": name, "state": state, "job": _job_of(asked.get(name) or by_file.get(name))}
         for state, names in states.items()
         for name in names
     ]
     rules = {name: record.rule for name, record in records.by_file.items()}
-    rules |= {file: job.rule for file, job in made.items()}
+    rules |= {file: job.rule for file, job in by_file.items()}
     listed = {"missing": missing, "not asked for by this configuration": unasked}
     lines = _listed({"stale": [*each]} | listed if all else listed, most=math.inf if all else _MOST_LINES)
-    reasons = [{"path": name} | change for name, changes in own.items() for change in rows_of(changes)]
+    reasons = [{"path": name} | change for name, changes in causes.items() for change in rows_of(changes)]
     return Answer(
         f"{len(jobs)} jobs: {len(fresh)} artefacts up to date, {len(each)} stale, "
         f"{len(missing)} files missing",
         not (each or missing),
         [
-            PrintedTable("causes", [*_causes(own, asked, behind)]),
+            PrintedTable("causes", [*_causes(causes, asked, behind)]),
             PrintedTable("by folder", _by_folder(artefacts, rules)),
             PrintedTable("artefacts", artefacts, shown=()),
             PrintedTable("reasons", reasons, shown=()),
@@ -96,36 +96,36 @@ def _listed(paths_by_state: Mapping[str, Sequence[str]], most: float) -> list[st
 def _by_folder(artefacts: Iterable[Row], rule_of: Mapping[str, str]) -> list[Row]:
     """Return the numbers of artefacts that are not up to date, by folder and rule."""
     numbers: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    for one in artefacts:
-        if one["state"] != "up to date":
-            folder = "/".join(Path(one["path"]).parent.parts[:_DEPTH])
-            numbers[folder, rule_of[one["path"]]][one["state"]] += 1
+    for artefact in artefacts:
+        if artefact["state"] != "up to date":
+            folder = "/".join(Path(artefact["path"]).parent.parts[:_DEPTH])
+            numbers[folder, rule_of[artefact["path"]]][artefact["state"]] += 1
     states = ("stale", "missing", "not asked for")
     return [
-        {"folder": folder, "rule": rule} | {state: found[state] for state in states}
-        for (folder, rule), found in sorted(numbers.items())
+        {"folder": folder, "rule": rule} | {state: by_state[state] for state in states}
+        for (folder, rule), by_state in sorted(numbers.items())
     ]
 
 
-def _asked(records: Records, made: Mapping[str, PlannedJob]) -> dict[str, PlannedJob]:
+def _asked(records: Records, by_file: Mapping[str, PlannedJob]) -> dict[str, PlannedJob]:
     """Return the job that writes each artefact, whether or not the artefact's record can be read."""
-    asked = {name: job for name, record in records.by_file.items() if (job := writer(made, record))}
+    asked = {name: job for name, record in records.by_file.items() if (job := writer(by_file, record))}
     # A truncated file has no readable record.
     unread = (name for name in records.inspections if is_checksummed(name) and name not in records.by_file)
-    return asked | {name: made[name] for name in unread if name in made}
+    return asked | {name: by_file[name] for name in unread if name in by_file}
 
 
 def _causes(
-    own: Mapping[str, list[Change]], asked: Mapping[str, PlannedJob], behind: Mapping[str, set[str]]
+    causes: Mapping[str, list[Change]], asked: Mapping[str, PlannedJob], behind: Mapping[str, set[str]]
 ) -> Iterator[Row]:
     """Yield the rows of the table of causes; several files of one role are one row."""
-    found: dict[Change, set[str]] = defaultdict(set)
-    for name, changes in own.items():
+    artefacts: dict[Change, set[str]] = defaultdict(set)
+    for name, changes in causes.items():
         for section, key, a, b in changes:
             role = key.partition("/")[0] if section == "input" else key
             sides = ("", "") if section in HASHES else (str(a)[:_SHOWN], str(b)[:_SHOWN])
-            found[Change(section, role, *sides)].add(name)
-    for cause, names in sorted(found.items(), key=lambda item: (-len(item[1]), item[0])):
+            artefacts[Change(section, role, *sides)].add(name)
+    for cause, names in sorted(artefacts.items(), key=lambda item: (-len(item[1]), item[0])):
         after = set().union(*(behind[name] for name in names)) - names
         first, *more = sorted({asked[name].rule for name in names})
         yield dict(zip(("what", "key", "was", "now"), cause, strict=True)) | {

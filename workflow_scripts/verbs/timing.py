@@ -70,8 +70,8 @@ class Estimate(NamedTuple):
     source: str
 
 
-class Place(NamedTuple):
-    """Place where jobs will run: processor cores and GPUs of this machine, or a queue."""
+class Capacity(NamedTuple):
+    """Cores and GPUs of this machine, or a queue, for the remaining jobs."""
 
     slots: int
     """Number of cores, or of jobs that are queued at once."""
@@ -81,7 +81,7 @@ class Place(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return the name of the place, to print."""
+        """Return the name of the capacity, to print."""
         return f"{self.slots} jobs in the queue at once" if self.queued else f"--cores {self.slots}"
 
 
@@ -90,7 +90,7 @@ class Place(NamedTuple):
 
 def read_finished(here: Path = Path()) -> list[Finished]:
     """Return the finished jobs of all studies in a working directory, except those restored from the cache."""
-    found = []
+    finished = []
     for file in sorted(here.glob("benchmarks/*/*/**/*.tsv")):
         study, rule, *parts = file.relative_to(here / "benchmarks").with_suffix("").parts
         log, text = here.joinpath("logs", study, rule, *parts), ""
@@ -98,8 +98,10 @@ def read_finished(here: Path = Path()) -> list[Finished]:
             text = log.with_name(f"{log.name}.log").read_text("utf-8", "replace")
         seconds = _seconds_in(file)
         if parts and not math.isnan(seconds) and not _RESTORED.search(text):
-            found.append(Finished(study, rule, tuple(parts), seconds, steps_in(text), _WITHOUT_GPU in text))
-    return found
+            finished.append(
+                Finished(study, rule, tuple(parts), seconds, steps_in(text), _WITHOUT_GPU in text)
+            )
+    return finished
 
 
 def _seconds_in(file: Path) -> float:
@@ -182,10 +184,10 @@ class History:
     def __init__(self, study: Study, jobs: Sequence[PlannedJob], finished: Iterable[Finished]) -> None:
         self._study = study
         self._by_rule: dict[str, list[Finished]] = defaultdict(list)
-        for one in finished:
-            self._by_rule[one.rule].append(one)
+        for job in finished:
+            self._by_rule[job.rule].append(job)
         loads = {job.rule for job in jobs if "torch" in job.packages}
-        times = [one.seconds for rule in loads for one in self._by_rule[rule]]
+        times = [job.seconds for rule in loads for job in self._by_rule[rule]]
         self._start = {True: min(times, default=0.0), False: 0.0}
         """Start-up time of a job by whether it loads PyTorch: the shortest such job, in seconds."""
 
@@ -195,19 +197,26 @@ class History:
             return math.nan
         parts = Path(job.benchmark).with_suffix("").parts[1:]
         asks = bool(job.queued.get("gpu"))
-        alike = [one for one in self._by_rule[job.rule] if not (asks and gets_gpu and one.on_cpu)]
+        alike = [
+            finished for finished in self._by_rule[job.rule] if not (asks and gets_gpu and finished.on_cpu)
+        ]
         if is_training(job.settings):
             return self._training(job, parts[2:], alike)
-        shared = [sum(map(str.__eq__, parts, (one.study, one.rule, *one.parts))) for one in alike]
-        nearest = [one for one, number in zip(alike, shared, strict=True) if number == max(shared)]
+        shared = [
+            sum(map(str.__eq__, parts, (finished.study, finished.rule, *finished.parts)))
+            for finished in alike
+        ]
+        nearest = [finished for finished, number in zip(alike, shared, strict=True) if number == max(shared)]
         start = self._start["torch" in job.packages]
         times = []
-        for one in nearest:
-            at = dict(zip(parts[2:], one.parts, strict=False))
+        for finished in nearest:
+            at = dict(zip(parts[2:], finished.parts, strict=False))
             was = {name: at.get(value, "") for name, value in job.wildcards.items()}
             ratio = sentences(self._study, job.wildcards) / sentences(self._study, was)
-            fixed = min(start, one.seconds)
-            times.append(one.seconds if math.isnan(ratio) else fixed + (one.seconds - fixed) * ratio)
+            fixed = min(start, finished.seconds)
+            times.append(
+                finished.seconds if math.isnan(ratio) else fixed + (finished.seconds - fixed) * ratio
+            )
         return median(times) if times else math.nan
 
     def _training(self, job: PlannedJob, parts: Sequence[str], alike: Iterable[Finished]) -> float:
@@ -217,27 +226,27 @@ class History:
             work_of(self._study, job.wildcards, job.settings),
         )
         assert work
-        found: dict[int, list[float]] = defaultdict(list)
-        for one in alike:
-            named = {"run" if "run" in job.wildcards else "encoder": one.parts[0]}
-            was = work_of(self._study, named, _recorded(one))
-            if was and one.steps and was.encoder == work.encoder:
-                nearness = 2 * (one.parts[0] == parts[0]) + (was.module == work.module)
-                rest = max(one.seconds - one.steps.seconds, 0)
-                share = work.of_steps(steps) / was.of_steps(one.steps.done)
-                found[nearness].append(rest + one.steps.seconds * share)
-        return median(found[max(found)]) if found else math.nan
+        by_nearness: dict[int, list[float]] = defaultdict(list)
+        for finished in alike:
+            named = {"run" if "run" in job.wildcards else "encoder": finished.parts[0]}
+            was = work_of(self._study, named, _recorded(finished))
+            if was and finished.steps and was.encoder == work.encoder:
+                nearness = 2 * (finished.parts[0] == parts[0]) + (was.module == work.module)
+                rest = max(finished.seconds - finished.steps.seconds, 0)
+                share = work.of_steps(steps) / was.of_steps(finished.steps.done)
+                by_nearness[nearness].append(rest + finished.steps.seconds * share)
+        return median(by_nearness[max(by_nearness)]) if by_nearness else math.nan
 
 
-def _recorded(one: Finished) -> Mapping[str, Any]:
+def _recorded(job: Finished) -> Mapping[str, Any]:
     """Return the slice of a finished training; empty if its record is missing."""
-    results = Path("results", one.study)
-    places = {
-        "train_encoder": results.joinpath("runs", *one.parts, "model/record.json"),
-        "continue_mlm": results.joinpath("encoders", *one.parts, "record.json"),
+    results = Path("results", job.study)
+    files = {
+        "train_encoder": results.joinpath("runs", *job.parts, "model/record.json"),
+        "continue_mlm": results.joinpath("encoders", *job.parts, "record.json"),
     }
     with suppress(OSError, ValueError, KeyError):
-        settings: Mapping[str, Any] = json.loads(places[one.rule].read_text("utf-8"))["record"]["settings"]
+        settings: Mapping[str, Any] = json.loads(files[job.rule].read_text("utf-8"))["record"]["settings"]
         return settings
     return {}
 
@@ -261,7 +270,7 @@ def estimates(
     study: Study,
     jobs: Sequence[PlannedJob],
     finished: Iterable[Finished],
-    place: Place,
+    capacity: Capacity,
     measured: Mapping[str, float] | None = None,
 ) -> list[Estimate]:
     """Return the estimate of each job.
@@ -270,18 +279,18 @@ def estimates(
         study: The study.
         jobs: The remaining jobs.
         finished: Jobs that have run here.
-        place: Machine or queue for the remaining jobs.
+        capacity: Machine or queue for the remaining jobs.
         measured: Seconds of measured trainings, by benchmark file.
     """
     history = History(study, jobs, finished)
 
     def of(job: PlannedJob) -> Estimate:
-        seconds = history.seconds(job, gets_gpu=place.gpus > 0)
+        seconds = history.seconds(job, gets_gpu=capacity.gpus > 0)
         if not math.isnan(seconds):
             return Estimate(seconds, FINISHED)
         if job.benchmark in (measured or {}):
             return Estimate((measured or {})[job.benchmark], MEASURED)
-        if is_training(job.settings) and place.gpus > 0:
+        if is_training(job.settings) and capacity.gpus > 0:
             seconds = length(study, job.wildcards).card_seconds
             return Estimate(seconds, UNKNOWN if math.isnan(seconds) else ON_CARD)
         return Estimate(math.nan, UNKNOWN)
@@ -289,11 +298,11 @@ def estimates(
     return [*map(of, jobs)]
 
 
-def by_rule(jobs: Sequence[PlannedJob], found: Sequence[Estimate]) -> list[Row]:
+def by_rule(jobs: Sequence[PlannedJob], estimated: Sequence[Estimate]) -> list[Row]:
     """Return a row for each rule, the longest first: number of jobs, their time, and the sources of the numbers."""
     rules: dict[str, list[Estimate]] = defaultdict(list)
-    for job, one in zip(jobs, found, strict=True):
-        rules[job.rule].append(one)
+    for job, estimate in zip(jobs, estimated, strict=True):
+        rules[job.rule].append(estimate)
     rows = [
         {"rule": rule, "jobs": len(each), "seconds": _sum(each), "source": _sources(each)}
         for rule, each in rules.items()
@@ -301,35 +310,37 @@ def by_rule(jobs: Sequence[PlannedJob], found: Sequence[Estimate]) -> list[Row]:
     return sorted(rows, key=lambda row: (-row["seconds"] if row["seconds"] > 0 else 0, row["rule"]))
 
 
-def _sum(found: Iterable[Estimate]) -> float:
+def _sum(estimated: Iterable[Estimate]) -> float:
     """Return the seconds of all jobs of known time; NaN if no time is known."""
-    known = [one.seconds for one in found if not math.isnan(one.seconds)]
+    known = [estimate.seconds for estimate in estimated if not math.isnan(estimate.seconds)]
     return sum(known) if known else math.nan
 
 
-def _sources(found: Sequence[Estimate]) -> str:
-    numbers = Counter(one.source for one in found)
+def _sources(estimated: Sequence[Estimate]) -> str:
+    numbers = Counter(estimate.source for estimate in estimated)
     if len(numbers) == 1:
-        return found[0].source
+        return estimated[0].source
     order = (FINISHED, MEASURED, ON_CARD, UNKNOWN)
     return ", ".join(f"{source} ({numbers[source]})" for source in order if source in numbers)
 
 
-def in_all(jobs: Sequence[PlannedJob], found: Sequence[Estimate], place: Place, planning: float) -> list[Row]:
+def in_all(
+    jobs: Sequence[PlannedJob], estimated: Sequence[Estimate], capacity: Capacity, planning: float
+) -> list[Row]:
     """Return a row with the time of all jobs together.
 
     Args:
         jobs: The remaining jobs.
-        found: The estimate of each.
-        place: Machine or queue for them.
+        estimated: The estimate of each.
+        capacity: Machine or queue for them.
         planning: Seconds until Snakemake starts the first one.
     """
-    times = [0.0 if math.isnan(one.seconds) else one.seconds for one in found]
+    times = [0.0 if math.isnan(estimate.seconds) else estimate.seconds for estimate in estimated]
     if not any(times):
         return []
-    gpus = [min(job.queued.get("gpu", 0), place.gpus) for job in jobs]
+    gpus = [min(job.queued.get("gpu", 0), capacity.gpus) for job in jobs]
     on_cpu = sum(
-        t * (1 if place.queued else min(job.threads, place.slots))
+        t * (1 if capacity.queued else min(job.threads, capacity.slots))
         for job, t, gpu in zip(jobs, times, gpus, strict=True)
         if not gpu
     )
@@ -339,9 +350,9 @@ def in_all(jobs: Sequence[PlannedJob], found: Sequence[Estimate], place: Place, 
             "jobs": len(jobs),
             "CPU seconds": on_cpu,
             "GPU seconds": on_gpu,
-            "wall seconds": planning + wall_seconds(jobs, times, place),
-            "at": place.name,
-            "jobs of unknown time": sum(math.isnan(one.seconds) for one in found),
+            "wall seconds": planning + wall_seconds(jobs, times, capacity),
+            "at": capacity.name,
+            "jobs of unknown time": sum(math.isnan(estimate.seconds) for estimate in estimated),
         }
     ]
 
@@ -358,41 +369,41 @@ def shown(rows: Iterable[Row]) -> list[Row]:
     ]
 
 
-def wall_seconds(jobs: Sequence[PlannedJob], times: Sequence[float], place: Place) -> float:
+def wall_seconds(jobs: Sequence[PlannedJob], times: Sequence[float], capacity: Capacity) -> float:
     """Return the wall time of jobs that start once inputs, cores and GPUs are available, longest chains first."""
     made_by = {file: number for number, job in enumerate(jobs) for file in job.outputs}
     before = [{made_by[file] for file in job.inputs if file in made_by} - {n} for n, job in enumerate(jobs)]
     after: list[list[int]] = [[] for _ in jobs]
     for number, needed in enumerate(before):
-        for one in needed:
-            after[one].append(number)
+        for earlier in needed:
+            after[earlier].append(number)
     left = [*map(len, before)]
     order = [number for number, count in enumerate(left) if not count]
     waits = left.copy()
     for number in order:  # grows while it is read
-        for one in after[number]:
-            waits[one] -= 1
-            if not waits[one]:
-                order.append(one)
+        for later in after[number]:
+            waits[later] -= 1
+            if not waits[later]:
+                order.append(later)
     chain = [0.0] * len(jobs)
     for number in reversed(order):
-        chain[number] = times[number] + max((chain[one] for one in after[number]), default=0.0)
-    return _simulated(jobs, times, place, after, left, chain)
+        chain[number] = times[number] + max((chain[later] for later in after[number]), default=0.0)
+    return _simulated(jobs, times, capacity, after, left, chain)
 
 
 def _simulated(
     jobs: Sequence[PlannedJob],
     times: Sequence[float],
-    place: Place,
+    capacity: Capacity,
     after: Sequence[Sequence[int]],
     left: list[int],
     chain: Sequence[float],
 ) -> float:
     """Return when the last job ends, if the job with the longest chain behind it always starts first."""
-    cores = [1 if place.queued else min(job.threads, place.slots) for job in jobs]
-    gpus = [min(job.queued.get("gpu", 0), place.gpus) for job in jobs]
+    cores = [1 if capacity.queued else min(job.threads, capacity.slots) for job in jobs]
+    gpus = [min(job.queued.get("gpu", 0), capacity.gpus) for job in jobs]
     ready = sorted((-chain[number], number) for number, count in enumerate(left) if not count)
-    free, cards, now = float(place.slots), place.gpus, 0.0
+    free, cards, now = float(capacity.slots), capacity.gpus, 0.0
     running: list[tuple[float, int]] = []
     while ready or running:
         waiting = []

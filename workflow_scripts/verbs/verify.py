@@ -58,14 +58,18 @@ def verify(studies: Iterable[Path]) -> tuple[Records, list[Deviation]]:
         The records, and the faults sorted by path, one for each path and reason.
     """
     records = Records(studies)
-    found: set[Fault] = {
+    faults: set[Fault] = {
         *((path, *fault) for path, fault in records.damage.items()),
         *records.strays,
         *_orphans(records),
         *_missing(records),
-        *(one for name, record in records.by_file.items() for one in _contradictions(records, name, record)),
+        *(
+            fault
+            for name, record in records.by_file.items()
+            for fault in _contradictions(records, name, record)
+        ),
     }
-    return records, [Deviation(*one, len(records.made_from(one[0]))) for one in sorted(found)]
+    return records, [Deviation(*fault, len(records.made_from(fault[0]))) for fault in sorted(faults)]
 
 
 # Each file on its own
@@ -73,15 +77,15 @@ def verify(studies: Iterable[Path]) -> tuple[Records, list[Deviation]]:
 
 def _orphans(records: Records) -> Iterator[Fault]:
     """Yield files that no record lists, and files whose record is of another path."""
-    for name, one in records.inspections.items():
+    for name, inspection in records.inspections.items():
         if name in records.damage or records.artefact_name(name) != name:
             continue
-        if one.trailer is None and name not in records.listed:
+        if inspection.trailer is None and name not in records.listed:
             yield name, "foreign", "no checksum, and no record lists it"
-        elif one.trailer and one.record is None:
+        elif inspection.trailer and inspection.record is None:
             yield name, "foreign", "has a checksum, but no readable record"
-        elif one.record and name not in one.record.outputs:
-            where = ", ".join(one.record.outputs) or "no file"
+        elif inspection.record and name not in inspection.record.outputs:
+            where = ", ".join(inspection.record.outputs) or "no file"
             yield name, "foreign", f"copied or moved: its record belongs to {where}"
 
 

@@ -11,10 +11,10 @@ from tests.support.snakemake_plans import DEMO, ROOT, study_in
 from workflow_scripts.verbs import timing
 from workflow_scripts.verbs.measuring import Stopwatch, measure, sentences_of
 from workflow_scripts.verbs.plan import PlannedJob
-from workflow_scripts.verbs.preflight import place_of
-from workflow_scripts.verbs.timing import FINISHED, MEASURED, ON_CARD, UNKNOWN, Place, in_words
+from workflow_scripts.verbs.preflight import capacity_of
+from workflow_scripts.verbs.timing import FINISHED, MEASURED, ON_CARD, UNKNOWN, Capacity, in_words
 
-HERE = Place(2, 0)
+HERE = Capacity(2, 0)
 SIMCSE = "simcse.minilm_mlm.wiki_extract"
 LOOKED_AT = 240
 """Sentences of the demo's development set."""
@@ -57,8 +57,8 @@ def other(rule, *parts, packages=(), **wildcards):
     )
 
 
-def estimate(study, *jobs, place=HERE, measured=None):
-    found = timing.estimates(study, jobs, timing.read_finished(), place, measured)
+def estimate(study, *jobs, capacity=HERE, measured=None):
+    found = timing.estimates(study, jobs, timing.read_finished(), capacity, measured)
     return [(None if math.isnan(one.seconds) else one.seconds, one.source) for one in found]
 
 
@@ -128,7 +128,7 @@ def test_a_time_without_a_gpu_says_nothing_of_one_with(study):
     )
     finished("train_encoder", SIMCSE, "seed1", seconds=44.5, log=log)
     assert estimate(study, training(study)) == [(44.5, FINISHED)]
-    ((seconds, source),) = estimate(study, training(study), place=Place(2, 1))
+    ((seconds, source),) = estimate(study, training(study), capacity=Capacity(2, 1))
     assert source == ON_CARD
     assert seconds == pytest.approx(16 / 2 * 0.0185)
 
@@ -151,7 +151,7 @@ def test_measured_steps_come_before_the_card(study):
     """Measured steps come after finished jobs and before the card."""
     job = training(study)
     measured = {job.benchmark: 30.0}
-    assert estimate(study, job, place=Place(2, 1), measured=measured) == [(30.0, MEASURED)]
+    assert estimate(study, job, capacity=Capacity(2, 1), measured=measured) == [(30.0, MEASURED)]
     finished("train_encoder", SIMCSE, "seed1", seconds=44.5, log=lines((0, 0), (16, 32)))
     assert estimate(study, job, measured=measured) == [(44.5, FINISHED)]
 
@@ -161,19 +161,19 @@ def chain(name, threads=1, gpu=0, after=()):
 
 
 @pytest.mark.parametrize(
-    ("place", "wall"),
+    ("capacity", "wall"),
     [
-        (Place(1, 0), 19),
-        (Place(2, 0), 13),
-        (Place(2, 1), 17),
-        (Place(9, 2), 9),
-        (Place(9, math.inf, queued=True), 9),
+        (Capacity(1, 0), 19),
+        (Capacity(2, 0), 13),
+        (Capacity(2, 1), 17),
+        (Capacity(9, 2), 9),
+        (Capacity(9, math.inf, queued=True), 9),
     ],
 )
-def test_jobs_together_take_the_time_of_chains_and_cores(place, wall):
+def test_jobs_together_take_the_time_of_chains_and_cores(capacity, wall):
     """a (2) before b (6) and c (4), both before f (1); d (2) beside them; e (4) takes two cores. b and c ask for a GPU."""
     jobs = [chain("a"), chain("b", gpu=1, after="a"), chain("c", gpu=1, after="a"), chain("d"), chain("e", 2)]
-    assert timing.wall_seconds([*jobs, chain("f", after="bc")], [2, 6, 4, 2, 4, 1], place) == wall
+    assert timing.wall_seconds([*jobs, chain("f", after="bc")], [2, 6, 4, 2, 4, 1], capacity) == wall
 
 
 def test_the_job_before_the_longest_chain_begins_first():
@@ -190,7 +190,7 @@ def test_nothing_is_said_of_gpus_that_no_job_gets():
     assert printed["wall time"] == "31 s"
     assert (without["CPU seconds"], without["wall seconds"]) == (2 * 10 + 20, 1 + 10 + 20)
     assert [row["time"] for row in timing.shown(timing.by_rule(jobs, found))] == ["20 s", "10 s", ""]
-    (with_one,) = timing.in_all(jobs, found, Place(2, 1), 1)
+    (with_one,) = timing.in_all(jobs, found, Capacity(2, 1), 1)
     assert (with_one["CPU seconds"], with_one["GPU seconds"], with_one["jobs of unknown time"]) == (20, 20, 1)
     assert timing.in_all(jobs, [found[2]] * 3, HERE, 1) == []
     rules = timing.by_rule(jobs, found)
@@ -210,8 +210,8 @@ def test_a_time_has_its_two_largest_units(seconds, words):
 def test_the_place_is_this_machine_or_a_queue(monkeypatch):
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    assert place_of(None, 3) == Place(3, 0)
-    assert place_of("slurm", None) == Place(100, math.inf, queued=True)
+    assert capacity_of(None, 3) == Capacity(3, 0)
+    assert capacity_of("slurm", None) == Capacity(100, math.inf, queued=True)
 
 
 def test_each_distinct_training_is_measured_once(study, monkeypatch, tmp_path):
