@@ -1,4 +1,4 @@
-"""What a rebuilt job is told: no cache, the study's stored answers, and local data of this machine."""
+"""What a rebuilt job is told: no cache, the study's stored answers, and local data; and which result is a fault."""
 
 import json
 from pathlib import Path
@@ -29,3 +29,15 @@ def test_a_rebuilt_job_uses_stored_answers_and_no_cache(tmp_path, monkeypatch, k
     rebuild._run(PlannedJob("translate_shard", {}, {}, [], [], call=json.dumps(call)), tmp_path / "again")
     answers = str(tmp_path / "answers/answers.sqlite") if kept else "answers/answers.sqlite"
     assert told == [{"gpu": 0, "workplace": given | {"cache": None, "answer_store": answers}}]
+
+
+@pytest.mark.parametrize(
+    ("contents", "record", "good"),
+    [("equal", "identical", True), ("equal", "differs: code", True), ("differ", "identical", False)],
+)
+def test_only_other_contents_are_a_fault(monkeypatch, contents, record, good):
+    row = {"path": "results/demo/a.parquet", "contents": contents, "record": record, "changes": []}
+    monkeypatch.setattr(rebuild, "artefact_at", lambda path: (path, None))
+    monkeypatch.setattr(rebuild, "given_call", lambda *_: None)
+    monkeypatch.setattr(rebuild, "rebuild", lambda *_: [row])
+    assert rebuild.answer(Path("results/demo/a.parquet"), [], []).good is good

@@ -198,3 +198,11 @@ def test_studies_are_those_named_or_all(root):
     shutil.rmtree("results")
     with pytest.raises(DataError, match="results: no such study"):
         printed("verify")
+
+
+@pytest.mark.parametrize("folder", [STUDY + "/runs", "elsewhere/study"])
+def test_only_a_folder_directly_below_results_is_a_study(root, folder):
+    """Paths in records begin with results/: below another folder each file would look foreign."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    with pytest.raises(DataError, match=f"{folder}: no such study"):
+        printed("verify", folder)
