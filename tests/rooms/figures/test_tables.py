@@ -3,13 +3,16 @@
 from types import MappingProxyType
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from matplotlib.collections import PathCollection
+from matplotlib.container import ErrorbarContainer
 
 from tests.rooms.figures.conftest import FOOTNOTE, shown
 from tests.support.snakemake_plans import expanded
 from workflow_scripts.columns import SCORES, TABLE
+from workflow_scripts.figures.tables import draw_plane
 from workflow_scripts.settings.grids import GridBlock
 
 COLUMN = {"suite": "s", "task": "lee", "aggregation": "all", "metric": "m", "scale": 1, "digits": 2}
@@ -90,6 +93,18 @@ def test_points_are_means_and_sds_over_seeds(stored, table):
     assert {"uniformity on lee (lower is better)", "lee: lee, score > 4.", "energy"} <= {*found}
 
 
+def bars_of(picture):
+    """The ends of all error bars of a picture's first panel: those to the right, then those upwards."""
+    (bars,) = [one.lines[2] for one in picture.axes[0].containers if isinstance(one, ErrorbarContainer)]
+    return np.array([segment for lines in bars for segment in lines.get_segments()])
+
+
+def test_each_axis_has_bars_of_one_sd_of_its_own_score():
+    point = pd.DataFrame({"run": ["a.x"], "x": [1.0], "x_sd": [0.1], "y": [5.0], "y_sd": [2.0]})
+    drawn = draw_plane(point, "x", "y", ["left", "up"])
+    np.testing.assert_allclose(bars_of(drawn.figure), [[[0.9, 5], [1.1, 5]], [[1, 3], [1, 7]]])
+
+
 # Swept settings
 
 SPEARMAN = {"suite": "s", "task": "t", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}
@@ -147,6 +162,12 @@ def test_every_swept_run_has_a_point_for_each_setting(swept):
     assert "base.x" not in {run for run, _ in rows}
     expected = {"value": "4", "place": 1, "series": "s2sent.x.c", "mean": 73.04, "heading": "STS-B"}
     assert rows[one, "method.frequencies"].items() >= expected.items()
+
+
+def test_a_bar_of_a_sweep_is_one_sd(swept):
+    bars = bars_of(swept(sd=0.5).picture)
+    assert len(bars) == 12
+    np.testing.assert_allclose(bars[:, :, 1], [[69.5, 70.5]] * 12)
 
 
 def test_runs_with_a_given_value_are_points_next_to_swept_ones(swept):
