@@ -2,10 +2,11 @@
 
 import pytest
 
-from tests.support.snakemake_plans import DEMO, grids_in, merged_config, settings_of_run
+from tests.support.snakemake_plans import DEMO, ROOT, grids_in, merged_config, settings_of_run
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.runs import all_runs
 from workflow_scripts.graph.slices import get_path
+from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.grids import GridBlock, expand, paper_of
 from workflow_scripts.settings.study import Configuration
 
@@ -61,6 +62,28 @@ def test_a_run_may_have_seeds_of_its_own():
     assert all_runs({"one": experiment}, {})["a.x.c"].seeds == (1, 2)
     assert all_runs({"one": experiment}, {})["b.x.c"].seeds == (4, 5)
     assert experiment.experiment.runs["b.x.c"].seeds == [4, 5]
+
+
+def test_a_block_may_have_a_baseline_of_its_own():
+    blocks = [
+        {"method": "a", "encoder": ["x", "y"], "corpus": "c"},
+        {"method": "b", "encoder": "y", "corpus": "c", "baseline": "a.{encoder}.{corpus}"},
+    ]
+    rows = grid(*blocks, baseline="a.x.c").experiment.rows
+    assert {row.run: row.baseline for row in rows} == {"a.x.c": None, "a.y.c": "a.x.c", "b.y.c": "a.y.c"}
+
+
+def test_a_sum_of_runs_depends_on_the_code_of_their_readouts():
+    """The demo has no such run, so no test of its reruns can see this."""
+    config = merged_config(DEMO)
+    member = {"encoder": "minilm_mlm", "corpus": "wiki_extract"}
+    members = [member | {"method": "simcse_s2sent"}, member | {"method": "simcse_layerattpooler"}]
+    config["encoders"]["two"] = {"label": None, "runs": members}
+    grids = {"demo": grid({"method": "ensemble", "encoder": "two"})}
+    joined = Study(Configuration.strictly(config), grids, ROOT).runs["ensemble.two"]
+    readouts = {"models.readouts.s2sent", "models.readouts.layer_attention"}
+    assert readouts <= {*joined.modules}
+    assert readouts <= {*joined.loading}
 
 
 def test_settings_are_merged_in_their_order():
