@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.messages.test_mistakes import findings
+from tests.support.snakemake_plans import DEMO, merged_config
+from tests.support.written_mistakes import laid_over, printed_of, sound_study
 from workflow_scripts.settings.renamed import RENAMED
 
 PLACES = {
@@ -35,24 +36,21 @@ def block_at(config, path):
 
 @pytest.mark.parametrize(("old", "new"), PLACES)
 def test_an_old_key_is_refused_by_its_new_name(old, new):
-    path = PLACES[old, new]
-
-    def change(config, _grids):
-        block = block_at(config, path)
-        block[old] = block.pop(new, None)
-
+    path, config = PLACES[old, new], merged_config(DEMO)
+    block = block_at(config, path)
+    block[old] = block.pop(new, None)
     line = f"{path}.{old}".lstrip(".")
-    found = [one for one in findings(change) if one.partition(" renamed")[0].endswith(f"{old}:")]
+    printed = printed_of(config, sound_study()[1])
+    found = [one for one in printed if one.partition(" renamed")[0].endswith(f"{old}:")]
     assert f"{line}: renamed to {new}. Write `{new}`." in found
     assert all(one.endswith(f"renamed to {new}. Write `{new}`.") for one in found)
 
 
 @pytest.mark.parametrize(("old", "new"), [("of_seeds", "per_seed"), ("at", "values")])
 def test_an_old_key_of_a_run_is_refused_by_its_new_name(old, new):
-    def change(_config, grids):
-        grids["demo"]["runs"][0][old] = {}
-
-    assert [one for one in findings(change) if old in one] == [
+    config, grids = sound_study()
+    grid = laid_over(grids["demo"], {"runs": {0: {old: {}}}})
+    assert [one for one in printed_of(config, grids | {"demo": grid}) if old in one] == [
         f"config/experiments/demo.yaml: runs.0.{old}: renamed to {new}. Write `{new}`."
     ]
 
