@@ -399,8 +399,8 @@ def collect_answers(
     if missing:
         language_detector()  # loading takes half a second, during which the first answer would not be saved
         # Many jobs may query a local engine at a time; duplicate requests cost nothing.
-        alone = ledger.asking(missing[0].engine, engine.path) if engine.client else nullcontext()
-        with alone:
+        turn = ledger.asking(missing[0].engine, engine.path) if engine.client else nullcontext()
+        with turn:
             rows |= _ask_all(missing, ledger, engine, watch, on_progress)
     return rows
 

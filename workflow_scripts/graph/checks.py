@@ -175,10 +175,8 @@ def grid_errors(study: Study, grid: GridBlock) -> Iterator[ErrorDetails]:
     yield from unknown(baselines, grid.expanded, "baseline")
     for number, column in grid.numbered:
         if isinstance(column, Column) and column.suite in defined["grid.suites"]:
-            size_errors = column.size_errors(study.suites[column.suite].block, lists)
-            yield from (
-                error.under(f"columns.{number}")._replace(about=column.heading) for error in size_errors
-            )
+            lacking = column.score_errors(study.suites[column.suite].block, lists)
+            yield from (error.under(f"columns.{number}")._replace(about=column.heading) for error in lacking)
 
 
 def _run_errors(study: Study) -> Iterator[ErrorDetails]:

@@ -26,21 +26,21 @@ def claim_errors(study: Study) -> Iterator[ErrorDetails]:
         except ConfigError as error:
             yield ErrorDetails("", str(error))
             continue
-        for position, row in rows.items():
+        for line, row in rows.items():
             if not row["compared"]:
                 problem = f"{scale}_table and {scale}_note are empty"
                 yield ErrorDetails(
                     "",
                     problem,
                     "Fill in the table that tests the claim, or the note with the reason why none does.",
-                    file=position,
+                    file=line,
                 )
                 continue
             claim, errors = read(Claim, row)
-            yield from (error.under("", file=position) for error in errors)
+            yield from (error.under("", file=line) for error in errors)
             if claim and isinstance(claim.compared, ClaimComparison):
                 cells = _cell_errors(study, claim.compared)
-                yield from (error._replace(path=f"{scale}_{error.path}", file=position) for error in cells)
+                yield from (error._replace(path=f"{scale}_{error.path}", file=line) for error in cells)
 
 
 def _cell_errors(study: Study, compared: ClaimComparison) -> Iterator[ErrorDetails]:
@@ -76,9 +76,9 @@ class PlannedClaims:
         self._study, self._scale = study, asked.scale
         self.verdicts = ["<results>/claims.parquet"] if asked.papers else []
         self._held = [
-            Claim.parse(row, position)
+            Claim.parse(row, line)
             for paper in asked.papers
-            for position, row in claims_in(study.root / CLAIMS_FOLDER, paper, asked.scale).items()
+            for line, row in claims_in(study.root / CLAIMS_FOLDER, paper, asked.scale).items()
         ]
         shown = study.shown_extraction
         self._drawn = {*shown.figures} & {*tables_of(study.settings.extraction)}

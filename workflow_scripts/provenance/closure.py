@@ -38,7 +38,7 @@ SETTINGS = f"{PACKAGE.name}/settings/"
 COLUMNS = f"{PACKAGE.name}/columns.py"
 BY_DEFINITION = (SETTINGS, COLUMNS)
 """Modules of which only used definitions count, relative to the repository's root."""
-REFUSING = ("value_errors", "size_errors", "chunk_errors", "origin_errors", "encoder_errors")
+REFUSING = ("value_errors", "size_errors", "score_errors", "chunk_errors", "origin_errors", "encoder_errors")
 """Methods of settings that can only refuse values, and change no result."""
 
 UNKEYED_PACKAGES = {

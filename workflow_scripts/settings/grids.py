@@ -173,7 +173,7 @@ class Column(_Score):
     heading: Printed
     task: str
 
-    def size_errors(self, suite: Suite, lists: Mapping[str, Mapping[str, str]]) -> Iterator[ErrorDetails]:
+    def score_errors(self, suite: Suite, lists: Mapping[str, Mapping[str, str]]) -> Iterator[ErrorDetails]:
         """Yield an error if no file of scores, or of times for a measured column, contains the column.
 
         Args:

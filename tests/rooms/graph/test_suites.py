@@ -121,7 +121,7 @@ def held_against(scores, tasks):
     for task, aggregation, metric in found:
         score = {"suite": "s", "task": task, "aggregation": aggregation, "metric": metric}
         column = Column(heading="x", scale=1, digits=2, **score)
-        assert list(column.size_errors(Declared(cells=tasks), {})) == []
+        assert list(column.score_errors(Declared(cells=tasks), {})) == []
     for task, cells in tasks.items():
         for pattern, metric in cells:
             assert any(
