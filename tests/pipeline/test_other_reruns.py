@@ -11,6 +11,7 @@ import pytest
 from tests.pipeline.test_exact_reruns import (
     DRAWN,
     JOBS,
+    JUDGED,
     NOTHING,
     REPORT,
     SCORED_AGAIN,
@@ -45,7 +46,7 @@ def test_comments_blanks_and_requests_rerun_nothing(finished):  # noqa: F811
 RESOURCES = {
     "resources/report/report.html.j2": REPORT,
     "resources/tokens/bert.json": {"fit_wikitext": 2} | SCORED_AGAIN,
-    "resources/published/extraction_table6.csv": {"tabulate_extraction": 1, "judge_claims": 1} | REPORT,
+    "resources/published/extraction_table6.csv": {"tabulate_extraction": 1} | JUDGED | REPORT,
 }
 UNREAD = (
     "tokens/roberta.json",

@@ -29,6 +29,12 @@ else:  # planning reads declarations without matplotlib
 
 TABLE_OF_GRID = "<results>/tables/{experiment}.parquet"
 MODELS = "<results>/runs/{run}/seed{seed}/model/record.json"
+VERDICTS = "<results>/claims.parquet"
+TABLES_OF_CLAIMS = {
+    "tables": "<results>/tables/{table}.parquet",
+    "figures": "<results>/figures/extraction/record.json",
+}
+"""Tables, and figures with data of tables, of which claims compare cells: the inputs of the verdicts, by role."""
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _PACKAGE = "workflow_scripts.figures"
 
@@ -60,7 +66,8 @@ class Declaration(NamedTuple):
 
     An experiment has the figure if every input has at least one file and, for a figure with settings, if these are
     given in the experiment or in the section ``report``, under the figure's name. Figures of the extraction study are
-    listed in ``extraction.figures``, with their declaration as ``kind``.
+    listed in ``extraction.figures``, with their declaration as ``kind``. A figure that reads ``VERDICTS`` is
+    drawn once, in a study that compares claims.
     """
 
     draw: Callable[[FigureRequest[Any]], Drawn]

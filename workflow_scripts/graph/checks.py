@@ -27,6 +27,7 @@ from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.encoders import AdaptedEncoder, EncoderFromRuns
 from workflow_scripts.settings.grids import EXTRACTION, Column, GridBlock
+from workflow_scripts.settings.report import CLAIM_FIGURES
 from workflow_scripts.settings.sources import HubSource, reader_errors
 from workflow_scripts.settings.study import Configuration
 from workflow_scripts.settings.training import ContinueMlm
@@ -68,9 +69,10 @@ def read_grids(config: Mapping[str, Any], folder: Path) -> tuple[dict[str, Any],
     files = {file.stem: file for file in (folder / "experiments").glob("*.yaml")}
     listed = config.get("experiments")
     grids, errors = dict[str, Any](), list[ErrorDetails]()
-    if EXTRACTION in files:
-        problem = "this name is reserved for the extraction study"
-        errors.append(ErrorDetails("", problem, "Rename the file.", file=grid_file(EXTRACTION)))
+    reserved = {EXTRACTION: "the extraction study", CLAIM_FIGURES: "figures of the papers' claims"}
+    for name in reserved.keys() & files.keys():
+        problem = f"this name is reserved for {reserved[name]}"
+        errors.append(ErrorDetails("", problem, "Rename the file.", file=grid_file(name)))
     # Entries of other types are reported by the check of types.
     names = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
     for name in (name for name in names if name != EXTRACTION):

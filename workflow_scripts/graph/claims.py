@@ -95,16 +95,20 @@ class PlannedClaims:
         held = {"claims": self._held, "scale": self._scale}
         return as_json({"held": held, "significance": self._study.settings.significance})
 
-    def reads(self) -> dict[str, list[str]]:
-        """Return inputs by role: tables, figure records that contain tables, scored pairs."""
+    def tables(self) -> dict[str, list[str]]:
+        """Return the tables of which cells are compared, and figure records that contain tables, by role."""
         tables = dict.fromkeys(comparison.table for comparison in self._asked)
         drawn = ["<results>/figures/extraction/record.json"] if self._drawn & tables.keys() else []
-        in_grids = (comparison for comparison in self._asked if comparison.table in self._study.grids)
         return {
             "tables": [f"<results>/tables/{name}.parquet" for name in tables if name not in self._drawn],
             "figures": drawn,
-            "pairs": [*dict.fromkeys(file for comparison in in_grids for file in self._pairs(comparison))],
         }
+
+    def reads(self) -> dict[str, list[str]]:
+        """Return inputs by role: tables, figure records that contain tables, scored pairs."""
+        in_grids = (comparison for comparison in self._asked if comparison.table in self._study.grids)
+        pairs = dict.fromkeys(file for comparison in in_grids for file in self._pairs(comparison))
+        return self.tables() | {"pairs": [*pairs]}
 
     def _pairs(self, compared: ClaimComparison) -> Iterator[str]:
         """Yield the files of scored pairs of STS for cells that are compared without seeds."""

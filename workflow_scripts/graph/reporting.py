@@ -9,7 +9,8 @@ from functools import cached_property
 from itertools import product
 from typing import NamedTuple
 
-from workflow_scripts.figures.base import MODELS, Declaration, all_figures
+from workflow_scripts.figures.base import MODELS, VERDICTS, Declaration, all_figures
+from workflow_scripts.graph.claims import PlannedClaims
 from workflow_scripts.graph.extraction import Shown, files_of, names
 from workflow_scripts.graph.extraction import datasets_of as extraction_datasets
 from workflow_scripts.graph.runs import Grid, PlannedRun
@@ -18,6 +19,7 @@ from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.corpora import RoundTripCorpus
 from workflow_scripts.settings.grids import EXTRACTION, paper_of
+from workflow_scripts.settings.report import CLAIM_FIGURES
 from workflow_scripts.settings.sources import (
     EncoderBlock,
     HubEncoder,
@@ -41,7 +43,7 @@ class _Figure(NamedTuple):
 
 
 class Figures:
-    """The figures of a study: those of its experiments, and those of the extraction study."""
+    """The figures of a study: those of its experiments, of the extraction study, and of the papers' claims."""
 
     def __init__(self, study: Study) -> None:
         self._study, self._settings = study, study.settings
@@ -59,11 +61,14 @@ class Figures:
         }
         shown = self._study.shown_extraction.figures
         experiments[EXTRACTION] = {name: self._extraction_figure(name) for name in shown}
+        experiments[CLAIM_FIGURES] = self._claim_figures()
         return {experiment: figures for experiment, figures in experiments.items() if figures}
 
     def _grid_figure(self, grid: Grid, declared: Declaration) -> _Figure | None:
         """Return a figure of an experiment; None if its settings, or the files of an input, are missing."""
         without = Settings() if declared.settings is Settings else None
+        if VERDICTS in declared.reads.values():
+            return None
         blocks = self._settings.report.parts() | grid.block.parts()
         block = blocks.get(declared.name, without)
         if block is None:
@@ -86,6 +91,21 @@ class Figures:
         return _Figure(
             declared, block, {}, {role: [f"<results>/{file}" for file in files_of(self._settings, block)]}
         )
+
+    def _claim_figures(self) -> dict[str, _Figure]:
+        """Return the figures of the verdicts; none if the study compares no claim."""
+        claims = PlannedClaims(self._study)
+        tables = claims.tables()
+        if not any(tables.values()):
+            return {}
+        files = {"verdicts": claims.verdicts} | tables
+        return {
+            name: _Figure(
+                declared, Settings(), {}, {role: files[role] for role in declared.reads if files[role]}
+            )
+            for name, declared in all_figures().items()
+            if VERDICTS in declared.reads.values()
+        }
 
     def _files(self, pattern: str, grid: Grid, runs: Iterable[PlannedRun], block: Settings) -> list[str]:
         """Return the files of one input, for each corpus, suite, run and seed."""
@@ -142,12 +162,13 @@ class Figures:
     def _figure_settings(self, experiment: str, figure: _Figure) -> Config:
         """Return the settings of one figure, with its runs in order: Snakemake ignores the order of inputs."""
         declared, block, grid = figure.declared, figure.block, self._study.grids.get(experiment)
+        titled = grid.block if grid else block
         reads_runs = any("{run}" in pattern for pattern in declared.reads.values())
         return {
             "module": declared.module,
             "kind": declared.name,
             "caption": declared.caption,
-            "title": get_path(grid.block if grid else block, "title"),
+            "title": "" if experiment == CLAIM_FIGURES else get_path(titled, "title"),
             "config": block,
             "runs": list(figure.runs) if reads_runs else [],
             "names": names(self._settings, block) if isinstance(block, Shown) else {},

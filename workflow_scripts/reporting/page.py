@@ -36,6 +36,7 @@ from workflow_scripts.reporting.cells import Row, between, number, p_text, print
 from workflow_scripts.reporting.records import experiment_of, kept, record_of, split_labels, steps, wildcard
 from workflow_scripts.reporting.sheets import Sheet, sheet_of
 from workflow_scripts.settings.grids import PAPERS
+from workflow_scripts.settings.report import CLAIM_FIGURES
 from workflow_scripts.settings.report import Page as Config
 
 Shown = dict[str, Any]
@@ -46,7 +47,8 @@ def page(job: Job) -> str:
     """Return the page about the study of a job."""
     config = Config.parse(job.settings["page"], "report.page")
     report = job.outputs["report"]
-    sections = _sections(job)
+    drawings = _drawings(job)
+    sections = _sections(job, drawings)
     led = next((section for section in sections if section["headline"]), {})
     templates = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     templates.filters["policy_hash"] = _policy_hash
@@ -63,7 +65,7 @@ def page(job: Job) -> str:
         corpora=_corpora(job),
         pools=_pools(job),
         development=_development(job),
-        claims=_claims(job),
+        claims=_claims(job, drawings.get(CLAIM_FIGURES, ())),
         file=report,
     )
 
@@ -123,19 +125,26 @@ def _ends(row: Row, alpha: float) -> dict[str, float]:
     return measured | ({} if printed is None else {"published": printed})
 
 
-def _sections(job: Job) -> list[Shown]:
-    """Return a section for each table of the study, in order; files shared by tables are read only once."""
-    figures, histories = defaultdict[str, list[Shown]](list), defaultdict[str, list[Path]](list)
+def _drawings(job: Job) -> dict[str, list[Shown]]:
+    """Return all figures, by the table below which they are shown, or ``CLAIM_FIGURES``."""
+    drawings = defaultdict[str, list[Shown]](list)
     for path in job.inputs("figures"):
         record = record_of(path)
         said = json.loads(path.with_name("texts.json").read_text("utf-8"))
         for name, figure_settings in record.settings["figures"].items():
             below = figure_settings["config"].get("below", record.wildcards["experiment"])
-            figures[below].append(_drawing(path.with_name(f"{name}.svg"), record, said[name]))
+            drawings[below].append(_drawing(path.with_name(f"{name}.svg"), record, said[name]))
+    return drawings
+
+
+def _sections(job: Job, drawings: Mapping[str, Sequence[Shown]]) -> list[Shown]:
+    """Return a section for each table of the study, in order; files shared by tables are read only once."""
+    histories = defaultdict[str, list[Path]](list)
     for path in job.inputs("histories"):
         histories[wildcard(path, "run")].append(path)
     return [
-        _section(job, path, histories, figures) for path in [*job.inputs("tables"), *job.inputs("extraction")]
+        _section(job, path, histories, drawings)
+        for path in [*job.inputs("tables"), *job.inputs("extraction")]
     ]
 
 
@@ -143,7 +152,7 @@ def _section(
     job: Job,
     path: Path,
     histories: Mapping[str, Sequence[Path]],
-    figures: Mapping[str, Sequence[Shown]],
+    drawings: Mapping[str, Sequence[Shown]],
 ) -> Shown:
     """Return one table: its cells, their data, the trainings of its runs, its figures."""
     times = next((file for file in job.inputs("times") if file.stem == path.stem), None)
@@ -159,7 +168,7 @@ def _section(
         "headline": experiment and experiment.headline_column().heading,
         "table": path,
         "trainings": [_training(run, paths) for run, paths in trained.items()],
-        "drawings": figures.get(sheet.name, ()),
+        "drawings": drawings.get(sheet.name, ()),
     }
 
 
@@ -284,8 +293,8 @@ def _development(job: Job) -> list[Shown]:
     ]
 
 
-def _claims(job: Job) -> Shown:
-    """Return the claims that this study compares, with verdicts, and the other claims; empty if it compares none."""
+def _claims(job: Job, drawings: Sequence[Shown]) -> Shown:
+    """Return the claims that this study compares, with verdicts and figures, and the others; empty if it tests none."""
     for path in job.inputs("claims"):
         rows = [
             row
@@ -300,6 +309,7 @@ def _claims(job: Job) -> Shown:
         others = [row for row in rows if row["verdict"] == NOT_RUN]
         return {
             "lines": compared,
+            "drawings": drawings,
             "others": others,
             "file": path,
             "tested": any(row["p"] for row in compared),

@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
+from workflow_scripts.columns import TABLE
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import read_record, read_table
 from workflow_scripts.provenance.record import Label, Record
@@ -56,6 +58,21 @@ def run_tables(paths: Iterable[Path], schema: pa.Schema) -> Iterator[RunTable]:
     """
     for path in paths:
         yield RunTable(*run_and_seed(path), read_table(path, schema))
+
+
+def claimed_tables(tables: Iterable[Path], figures: Iterable[Path]) -> dict[str, tuple[Path, pa.Table]]:
+    """Return the tables of which claims compare cells, by name, each with the artefact that has its record.
+
+    Args:
+        tables: Files of tables.
+        figures: Records of figures, some of which are drawn from the cells of a table.
+    """
+    by_name = {path.stem: (path, read_table(path, TABLE)) for path in tables}
+    for record in figures:
+        for path in record.parent.glob("*.parquet"):
+            if pq.read_schema(path).remove_metadata() == TABLE:
+                by_name[path.stem] = (record, pq.read_table(path))
+    return by_name
 
 
 class Labels(NamedTuple):

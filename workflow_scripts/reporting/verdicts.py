@@ -18,9 +18,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from workflow_scripts.columns import CLAIMS, NOT_RUN, SIMILARITIES, TABLE
+from workflow_scripts.columns import CLAIMS, NOT_RUN, SIMILARITIES
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation.significance import (
     Evidence,
@@ -33,7 +32,7 @@ from workflow_scripts.evaluation.significance import (
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.reporting.cells import Row, brief, paired
-from workflow_scripts.reporting.records import experiment_of, record_of, wildcard
+from workflow_scripts.reporting.records import claimed_tables, experiment_of, record_of, wildcard
 from workflow_scripts.settings.grids import Column, Experiment
 from workflow_scripts.settings.report import (
     Claim,
@@ -81,11 +80,7 @@ def judge_claims(job: Job) -> None:
     """
     significance = Significance.parse(job.settings["significance"], "significance")
     held = StudyClaims.parse(job.settings["held"], "claims")
-    tables = {path.stem: (path, read_table(path, TABLE)) for path in job.inputs("tables")}
-    for record in job.inputs("figures"):
-        for path in record.parent.glob("*.parquet"):
-            if pq.read_schema(path).remove_metadata() == TABLE:  # drawn from the cells of a table
-                tables[path.stem] = (record, pq.read_table(path))
+    tables = claimed_tables(job.inputs("tables"), job.inputs("figures"))
     material = Material(
         cells={
             (name, row["run"], row["heading"]): row

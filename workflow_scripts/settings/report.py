@@ -55,6 +55,8 @@ class Contamination(Settings):
 
 # Claims
 
+CLAIM_FIGURES = "claims"
+"""Name in the paths of the figures of claims, where those of a grid have the grid's; so no grid may have it."""
 CLAIMS_FOLDER = "config/claims"
 _NOTES = "notes"
 """Name of the table of notes, to which the other tables refer."""

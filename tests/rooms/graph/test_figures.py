@@ -50,4 +50,25 @@ def test_an_experiment_has_the_figures_of_its_inputs(study, grid, drawn):
     record = ["<results>/figures/demo/record.json"] if drawn else []
     assert sorted(figures.by_experiment.get("demo", ())) == drawn
     assert figures.drawn("demo") == record
-    assert figures.drawn() == [*record, "<results>/figures/extraction/record.json"]
+    others = [f"<results>/figures/{name}/record.json" for name in ("extraction", "claims")]
+    assert figures.drawn() == [*record, *others]
+
+
+def asking_claims(study, papers):
+    """The figures of the study with claims of other papers."""
+    claims = study.settings.claims.model_copy(update={"papers": papers})
+    return Figures(replace(study, settings=study.settings.model_copy(update={"claims": claims})))
+
+
+def test_gains_are_drawn_from_verdicts_and_compared_tables(study):
+    (figure,) = asking_claims(study, ["jtcse"]).by_experiment["claims"].values()
+    tables = ["<results>/tables/demo.parquet"]
+    assert figure.files == {"verdicts": ["<results>/claims.parquet"], "tables": tables}
+
+
+def test_a_study_that_compares_no_claim_draws_no_gains(study):
+    for papers, experiments in (([], ["demo", "extraction"]), (["jtcse"], ["extraction"])):
+        settings = study.settings.model_copy(update={"experiments": experiments})
+        blocks = {name: block for name, block in study.blocks.items() if name in experiments}
+        other = replace(study, settings=settings, blocks=blocks)
+        assert "claims" not in asking_claims(other, papers).by_experiment

@@ -66,7 +66,7 @@ def test_the_page_fetches_nothing_and_runs_its_own_script_alone(page, finished):
     links = [a[key] for _, a in page.tags for key in ("href", "src", "srcset", "action") if key in a]
     fetched = [link for link in links if not link.startswith("data:image/svg+xml;base64,")]
     assert len(fetched) > 10
-    assert len(links) == len(fetched) + 2 * 3
+    assert len(links) == len(fetched) + 2 * 4
     assert not [link for link in fetched if re.match(r"\w+:|//|/", link)]
     assert not page.all("link", "iframe", "object", "embed", "svg")
     assert page.all("script") == [{}]
@@ -154,7 +154,7 @@ def test_the_contents_lead_to_every_part_of_the_page(page, finished):
         for tag in page.all("div")
         if tag.get("aria-labelledby", "").startswith("training")
     }
-    assert len(parts) == 10
+    assert len(parts) == 11
     assert parts <= linked
     assert {"datasets", "corpora", "pools", "development"} <= linked
 
@@ -172,7 +172,7 @@ def test_a_label_that_the_table_lacks_stands_under_its_figure(tmp_path, monkeypa
     own = Labels(("another encoder stands in",), ())
     monkeypatch.setattr("workflow_scripts.figures.drawing.split_labels", lambda _: own)
     text = words_of(finish(tmp_path, drawn=("learning_curves",)))
-    assert text.count("This figure only: another encoder stands in.") == 1
+    assert text.count("This figure only: another encoder stands in.") == 2  # the curves and the gains
 
 
 def test_the_interval_of_two_seeds_is_explained_beside_it(finished, tmp_path, monkeypatch):
@@ -198,12 +198,19 @@ def test_missing_data_is_listed_on_the_page_and_below_figures(finished, tmp_path
     assert "Gap: datasets.sts16: no source is available." in " ".join(drawn.split())
 
 
+def test_gains_are_drawn_below_the_claims(page):
+    assert "figure-claims-gains" in {one.get("id") for one in page.all("figure")}
+    assert "#figure-claims-gains" in {one.get("href") for one in page.all("a")}
+    below = page.text.partition("What the papers claim")[2].partition("Data: claims.parquet")[0]
+    assert "A bar is the 95% interval of its claim" in below
+
+
 def test_tables_and_figures_can_be_read_aloud(page):
     assert len(page.all("table")) == len(page.all("caption")) == 7
     assert all(cell.get("scope") in ("col", "row") or "aria-hidden" in cell for cell in page.all("th"))
     assert page.all("html")[0]["lang"] == "en"
-    assert len(page.all("figcaption")) == len(page.all("img")) == 3
-    spoken = ("A panel per run", "point per run", "Lines")
+    assert len(page.all("figcaption")) == len(page.all("img")) == 4
+    spoken = ("A panel per run", "point per run", "Lines", "A row per claim")
     assert all(any(words in image["alt"] for words in spoken) for image in page.all("img"))
     levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
     assert levels.count(1) == levels[0] == 1
@@ -225,7 +232,7 @@ def test_hostile_data_stays_text(page, hostile):
     assert found.scripts == page.scripts
     assert len(found.all("script")) == 1
     assert not [a for _, a in found.tags if any(name.startswith("on") for name in a)]
-    assert len(found.all("img")) == 3
+    assert len(found.all("img")) == 4
     assert len(found.all("style")) == len(page.all("style"))
     assert found.text.count(HOSTILE) >= 3  # substitutions, their footnote, the gap's note
 

@@ -1,0 +1,281 @@
+"""Gains that the papers claim: a study's differences with their intervals, next to the printed ones."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from textwrap import wrap
+from typing import Any, NamedTuple
+
+import pandas as pd
+import pyarrow as pa
+
+from workflow_scripts.columns import CLAIMS, NOT_RUN
+from workflow_scripts.figures.base import (
+    COLOURS,
+    INK,
+    NARROW_INCHES,
+    TABLES_OF_CLAIMS,
+    VERDICTS,
+    Axes,
+    Declaration,
+    Drawn,
+    Figure,
+    FigureRequest,
+    frame,
+    new_figure,
+    width_inches,
+)
+from workflow_scripts.provenance.artefacts import read_table
+from workflow_scripts.reporting.cells import MINUS, Row, brief
+from workflow_scripts.reporting.records import claimed_tables, record_of
+from workflow_scripts.settings.base import Settings
+from workflow_scripts.settings.grids import PAPERS, Column, Experiment
+
+_COLOUR_OF = {"supported": COLOURS[2], "contradicted": COLOURS[1], "undecided": COLOURS[5]}
+_SHAPE_OF = {"supported": "o", "contradicted": "s", "undecided": "o"}
+_BAR: dict[str, Any] = {"linewidth": 1.6, "solid_capstyle": "butt"}
+_PRINTED: dict[str, Any] = {
+    "marker": "D",
+    "markersize": 4.5,
+    "markerfacecolor": "none",
+    "markeredgecolor": INK,
+    "linestyle": "",
+}
+_WORDS = {"spearman": "Spearman", "pearson": "Pearson", "isoscore": "IsoScore"}
+_LABEL_POINTS, _LETTER = 6.5, 0.58  # size of the claims' texts, and width of a letter, in sizes of the font
+_LINE_INCHES, _GAP_INCHES, _AROUND_INCHES = 0.108, 0.05, 0.6  # a line of text, between lines, around a panel
+_TEXT_SHARE = 0.44  # of the width of a wide figure
+_FAR = 10  # deviations from the median beyond which a point is drawn at the edge
+
+
+class _Line(NamedTuple):
+    """A line of a panel: a paper's name, or a claim."""
+
+    text: str
+    inches: float
+    row: Row | None
+    """Numbers of the claim; None for a paper."""
+
+
+@partial(
+    Declaration,
+    title="Gains that the papers claim, measured here and printed there",
+    description="A row per claim: the measured difference with its interval as a bar, coloured by verdict, and the "
+    "printed difference as a hollow diamond.",
+    caption="Each row is a claim of a paper that this study compares. A point is the difference between the two "
+    "sides as measured here, a bar its interval, a colour the verdict, and a hollow diamond the difference between the "
+    "numbers that the paper prints.",
+    reads={"verdicts": VERDICTS, **TABLES_OF_CLAIMS},
+)
+def gains(request: FigureRequest[Settings]) -> Drawn:
+    """Draw a row per compared claim, in a panel for each unit."""
+    (path,) = request.inputs["verdicts"]
+    rows = read_table(path, CLAIMS).to_pylist()
+    tables = claimed_tables(*(request.inputs.get(role, ()) for role in TABLES_OF_CLAIMS))
+    points = claim_points(rows, _units(tables))
+    left_out = len(rows) - len(points)
+    notes = [f"{left_out} claims of the papers are not compared by this study."] if left_out else []
+    if not len(points):
+        return Drawn(points, None, ["No claim is compared, so there is no difference to draw.", *notes])
+    alpha = record_of(path).settings["significance"]["alpha"]
+    return Drawn(points, draw_gains(points), [*reading_notes(points, alpha), *notes])
+
+
+def claim_points(rows: Sequence[Row], units: Mapping[tuple[str, str, str], str]) -> pd.DataFrame:
+    """Return a row for each compared claim, with its measured and its printed difference.
+
+    Args:
+        rows: Rows of ``columns.CLAIMS``.
+        units: Units by table, run and heading.
+    """
+    points = [
+        {name: row[name] for name in ("paper", "claim", "says", "verdict", "difference", "low", "high")}
+        | {
+            "unit": units[row["table"], row["run"], row["heading"]],
+            "printed": None
+            if None in (row["printed_ours"], row["printed_theirs"])
+            else row["printed_ours"] - row["printed_theirs"],
+        }
+        for row in rows
+        if row["verdict"] != NOT_RUN
+    ]
+    return frame(
+        points, paper="str", claim="str", says="str", unit="str", verdict="str", difference="float", low="float",
+        high="float", printed="float",
+    )  # fmt: skip
+
+
+def _units(tables: Mapping[str, tuple[Path, pa.Table]]) -> dict[tuple[str, str, str], str]:
+    """Return the unit of each cell of some tables: its metric, with its scale."""
+    units = {}
+    for name, (made_by, table) in tables.items():
+        settings = record_of(made_by).settings
+        grid = Experiment.parse(settings["experiment"], name) if "experiment" in settings else None
+        for row in table.to_pylist():
+            units[name, row["run"], row["heading"]] = _unit(row, grid)
+    return units
+
+
+def _unit(row: Row, grid: Experiment | None) -> str:
+    """Return the unit of a cell; the heading of a column that is neither a metric nor a mean of one."""
+    measures = {(row["metric"], row["scale"])}
+    if grid:
+        columns = grid.averaged(row["heading"])
+        measures = {(column.metric, column.scale) for column in columns if isinstance(column, Column)}
+    if len(measures) != 1:
+        return str(row["heading"])
+    ((metric, scale),) = measures
+    word: str = _WORDS.get(metric, metric)
+    return word if scale == 1 else f"{word} times {scale:g}"
+
+
+def draw_gains(points: pd.DataFrame) -> Figure:
+    """Return a figure with a panel for each unit, those with more claims first, and in it the claims of each paper."""
+    units = [(unit, points[points["unit"] == unit]) for unit in points["unit"].value_counts().index]
+    heights = [sum(line.inches for line in _lines(rows)) for _, rows in units]
+    inches = sum(heights) + _AROUND_INCHES * (len(units) + 1)
+    figure, panels = new_figure(inches, len(units), height_ratios=heights)
+    for (unit, rows), (axes,) in zip(units, panels, strict=True):
+        axes.set_xlim(*axis_ends(rows))
+        axes.set_xlabel(f"difference in {unit}")
+        axes.locator_params(axis="x", nbins=5 if _is_narrow() else 8)
+        axes.axvline(0, color=INK, linewidth=0.8)
+        axes.grid(visible=False, axis="y")
+        _draw_lines(axes, _lines(rows))
+    first: Axes = panels[0][0]
+    first.tick_params(labeltop=True)  # its lower end may be far away
+    _add_key(
+        first,
+        1 + 2 * _LINE_INCHES / heights[0],
+        [verdict for verdict in _COLOUR_OF if (points["verdict"] == verdict).any()],
+    )
+    return figure
+
+
+def _lines(rows: pd.DataFrame) -> list[_Line]:
+    """Return the lines of a panel: each paper, and its claims."""
+    lines = []
+    for paper, claims in rows.groupby("paper", sort=False):
+        lines.append(_Line(PAPERS.get(str(paper), str(paper)), _LINE_INCHES + 2 * _GAP_INCHES, None))
+        for row in claims.to_dict("records"):
+            text = _broken(row["says"])
+            # in a narrow figure, the marks of a claim have a line of their own
+            count = text.count("\n") + (2.3 if _is_narrow() else 1)
+            lines.append(_Line(text, count * _LINE_INCHES + _GAP_INCHES, row))
+    return lines
+
+
+def axis_ends(rows: pd.DataFrame) -> tuple[float, float]:
+    """Return the ends of an axis with zero and all points, except those far from the others."""
+    values = pd.concat([rows[name] for name in ("difference", "low", "high", "printed")]).dropna()
+    middle = values.median()
+    reach = _FAR * (values - middle).abs().median()
+    near = values[(values - middle).abs() <= reach]
+    if not reach or _length(values) < 2 * _length(near):
+        near = values
+    low, high = min(0.0, near.min()), max(0.0, near.max())
+    air = 0.04 * (high - low) or 1.0
+    return low - air, high + air
+
+
+def _length(values: "pd.Series[float]") -> float:
+    """Return the length of an axis that has zero and these values."""
+    return float(max(0.0, values.max()) - min(0.0, values.min()))
+
+
+def _draw_lines(axes: Axes, lines: Sequence[_Line]) -> None:
+    """Draw the lines of a panel, the first on top: texts at the left, marks beside or, if narrow, below them."""
+    top, left = 0.0, 0 if _is_narrow() else -_text_points()
+    for line in lines:
+        middle, bottom = top + line.inches / 2, top + line.inches
+        beside = line.row is None or not _is_narrow()
+        axes.annotate(
+            line.text, (0, middle if beside else top), (left, 0), xycoords=("axes fraction", "data"),
+            textcoords="offset points", va="center" if beside else "top", fontsize=_LABEL_POINTS,
+            weight="normal" if line.row else "bold",
+        )  # fmt: skip
+        if line.row:
+            _draw_row(axes, middle if beside else bottom - _LINE_INCHES, line.row)
+        top = bottom
+    axes.set_ylim(top, 0)
+    axes.set_yticks([])
+
+
+def _draw_row(axes: Axes, at: float, row: Row) -> None:
+    """Draw a claim at a height: interval, measured difference, and the printed one."""
+    style = _style(row["verdict"])
+    if pd.notna(row["low"]) and pd.notna(row["high"]):
+        axes.plot([row["low"], row["high"]], [at, at], color=style["color"], **_BAR)
+    _draw_point(axes, at, row["difference"], style | {"linestyle": ""}, _signed(row["difference"]), above=5)
+    if pd.notna(row["printed"]):
+        _draw_point(axes, at, row["printed"], _PRINTED, f"printed {_signed(row['printed'])}", above=-5)
+
+
+def _style(verdict: str) -> dict[str, Any]:
+    """Return colour and mark of a measured difference."""
+    return {"color": _COLOUR_OF[verdict], "marker": _SHAPE_OF[verdict], "markersize": 4.5}
+
+
+def _draw_point(
+    axes: Axes, at: float, value: float, style: Mapping[str, Any], text: str, above: float
+) -> None:
+    """Draw a point or, if it is beyond the axis, an arrow at its edge, with a text so many points above."""
+    low, high = axes.get_xlim()
+    if low <= value <= high:
+        axes.plot(value, at, **style)
+        return
+    edge, marker, inwards, side = (low, "<", 4, "left") if value < low else (high, ">", -4, "right")
+    axes.plot(edge, at, **{**style, "marker": marker}, clip_on=False)
+    axes.annotate(
+        text, (edge, at), xytext=(inwards, above), textcoords="offset points", ha=side, va="center",
+        fontsize=_LABEL_POINTS - 0.5,
+    )  # fmt: skip
+
+
+def _signed(value: float) -> str:
+    return f"{MINUS if value < 0 else '+'}{brief(abs(value))}"
+
+
+def _broken(text: str) -> str:
+    """Return the text of a claim in lines that fit the space for texts."""
+    letters = int(_text_points() / _LABEL_POINTS / _LETTER)
+    return "\n".join(wrap(text.removesuffix("."), letters, break_on_hyphens=False))
+
+
+def _text_points() -> float:
+    """Return the width of texts: a part of a wide figure, or all of a narrow one."""
+    return (0.9 if _is_narrow() else _TEXT_SHARE) * 72 * width_inches()
+
+
+def _is_narrow() -> bool:
+    return width_inches() <= NARROW_INCHES
+
+
+def _add_key(axes: Axes, above: float, verdicts: Sequence[str]) -> None:
+    """Add the key of colours and marks above the first panel, since few readers would see it below so many rows."""
+    from matplotlib.legend import Legend
+    from matplotlib.lines import Line2D
+
+    keys = [Line2D([], [], label=verdict, **_style(verdict), **_BAR) for verdict in verdicts]
+    keys.append(Line2D([], [], label="printed in the paper", **_PRINTED))
+    columns, left = (2, 0.0) if _is_narrow() else (len(keys), 1.0)
+    place: dict[str, Any] = {
+        "loc": f"lower {'left' if _is_narrow() else 'right'}",
+        "bbox_to_anchor": (left, above),
+    }
+    labels = [str(key.get_label()) for key in keys]
+    legend = axes.add_artist(Legend(axes, keys, labels, ncols=columns, **place))
+    legend.set_clip_on(False)  # or the layout would leave no space for it
+
+
+def reading_notes(points: pd.DataFrame, alpha: float) -> Iterator[str]:
+    """Yield notes on how to read the figure, and on claims with fewer marks than others."""
+    yield (
+        f"A bar is the {1 - alpha:.0%} interval of its claim, not corrected for the number of claims, as verdicts are. "
+        "An arrow at an edge has the value of a point beyond it; a bar that reaches an edge goes on beyond."
+    )
+    names = points["paper"] + "." + points["claim"]
+    if single := ", ".join(names[points["low"].isna()]):
+        yield f"Without an interval, because too little was repeated for one: {single}."
+    if drawn := ", ".join(names[points["printed"].isna()]):
+        yield f"Without a printed difference, because the paper does not print both numbers: {drawn}."
