@@ -118,14 +118,14 @@ def _units(tables: Mapping[str, tuple[Path, pa.Table]]) -> dict[tuple[str, str, 
 
 def _unit(row: Row, grid: Experiment | None) -> str:
     """Return the unit of a cell; the heading of a column that is neither a metric nor a mean of one."""
-    measures = {(row["metric"], row["scale"])}
+    measures: set[tuple[str, float | None]] = {(row["metric"], row["scale"])}
     if grid:
         columns = grid.averaged(row["heading"])
         measures = {(column.metric, column.scale) for column in columns if isinstance(column, Column)}
     if len(measures) != 1:
         return str(row["heading"])
     ((metric, scale),) = measures
-    word: str = _WORDS.get(metric, metric)
+    word = _WORDS.get(metric, metric)
     return word if scale == 1 else f"{word} times {scale:g}"
 
 
