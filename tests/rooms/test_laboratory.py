@@ -1,15 +1,18 @@
 """The laboratory's settings follow from its own tables, which are kept in resources/laboratory."""
 
 import csv
+import math
 import re
 
 import pandas as pd
 import pytest
 import yaml
 
+from tests.support import doc_blocks
 from tests.support.doc_blocks import systems_table
 from tests.support.snakemake_plans import ROOT
 from workflow_scripts.evaluation.significance import detectable_difference
+from workflow_scripts.reporting.cells import brief
 from workflow_scripts.settings.grids import GridBlock
 
 OVERLAY = yaml.safe_load((ROOT / "config/minilm.yaml").read_text("utf-8"))
@@ -138,6 +141,26 @@ def test_the_readme_counts_verdicts_as_the_table_of_claims_does():
     sentence = re.search(r"\d+ claims,\s+\[the laboratory\].*?\.\s", README, re.DOTALL)
     counts = [supported + contradicted + undecided + not_run, supported, contradicted, undecided, not_run]
     assert [int(number) for number in re.findall(r"\d+", sentence[0])] == counts
+
+
+def test_gains_are_those_of_the_table_of_claims():
+    lines = doc_blocks.CLAIMS.read_text("utf-8").split("\n\n")[1].splitlines()[2:]
+    points = pd.read_csv(doc_blocks.GAINS).to_dict("records")
+    assert len(points) == len(lines) > 50
+    for point, line in zip(points, lines, strict=True):
+        assert f"| {point['says']} |" in line
+        assert line.endswith(f"| {point['verdict']} |")
+        ends = f"{brief(point['difference'])} ({brief(point['low'])} to {brief(point['high'])})"
+        assert math.isnan(point["low"]) or f": {ends}, " in line
+
+
+def test_the_picture_of_gains_has_the_points_that_are_kept():
+    assert doc_blocks.points_drawn() == doc_blocks.points_kept(), "python -m tests.support.doc_blocks --write"
+
+
+def test_the_page_begins_with_the_picture_and_has_at_most_2500_words():
+    assert PAGE.index(doc_blocks.PICTURE.name) < PAGE.index("\n## ")
+    assert len(PAGE.split()) <= 2500
 
 
 RANDOM_EMBEDDINGS = {"STS": (6, 7, 8, 9, 11), "clustering": (14, 15, 16, 17)}

@@ -1,7 +1,7 @@
 """Doing what the documentation says: its fenced blocks, in their order, in a folder where the demo has run.
 
 ``python -m tests.support.doc_blocks --write`` writes the tables of pages that are generated, between ``<!-- table: NAME -->`` and
-``<!-- end -->``; without ``--write`` it lists the pages whose tables are out of date.
+``<!-- end -->``, and draws the picture of gains; without ``--write`` it lists those that are out of date.
 
 A block's info string says what it is: ``python title=PATH`` (any language) is a file to write, ``yaml append=PATH`` text to
 add at the end of one, ``diff edit=PATH`` lines to change, ``sh`` commands to run, ``sh dry`` commands to plan, ``sh untried: REASON`` what no test can run,
@@ -9,23 +9,27 @@ add at the end of one, ``diff edit=PATH`` lines to change, ``sh`` commands to ru
 """
 
 import csv
+import hashlib
 import os
 import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 import yaml
+from PIL import Image
 
 from tests.support import printed_numbers
 from tests.support.fork_server import programs
 from tests.support.snakemake_plans import ROOT
 from workflow_scripts.evaluation.significance import detectable_difference, half_width
+from workflow_scripts.figures.drawing import figure_style
+from workflow_scripts.figures.gains import draw_gains
+from workflow_scripts.reporting.cells import brief
 from workflow_scripts.settings.grids import PAPERS
 from workflow_scripts.verbs.printing import markdown_table
 from workflow_scripts.verbs.schema import schema_of
@@ -161,6 +165,12 @@ _TABLE = re.compile(r"(<!-- table: ([\w ]+) -->\n)(.*?)(<!-- end -->)", re.DOTAL
 CLAIMS = ROOT / "resources/laboratory/claims.md"
 """What `python -m workflow_scripts claims --markdown` printed of the laboratory: counts, an empty line, every comparison."""
 
+GAINS = CLAIMS.with_name("gains.csv")
+"""The points of the laboratory's figure of gains."""
+PICTURE = ROOT / "docs/laboratory_gains.png"
+_SOURCE = "Source"
+"""Key of a picture's text with the hash of the points in it."""
+
 
 def with_tables(page: str) -> str:
     """A page with its generated tables as they would be written now."""
@@ -229,10 +239,17 @@ def verdicts_table() -> str:
     return "\n".join(line for line in counted.splitlines() if not line.startswith("| all |"))
 
 
-def decided_table() -> str:
-    """The comparisons of the laboratory whose verdict is not undecided."""
-    _counted, compared = CLAIMS.read_text("utf-8").split("\n\n")
-    return "\n".join(line for line in compared.splitlines() if not line.endswith("| undecided |"))
+def contradicted_claims() -> str:
+    """The claims that the laboratory contradicts, as a list, with measured and printed difference."""
+    points = pd.read_csv(GAINS)
+    contradicted = points[points["verdict"] == "contradicted"].to_dict("records")
+    return "\n".join(["", *map(_contradicted, contradicted), ""])
+
+
+def _contradicted(point: Mapping[Any, Any]) -> str:
+    ends = f"{brief(point['low'])} to {brief(point['high'])}"
+    printed = "" if pd.isna(point["printed"]) else f"; printed {point['printed']:.4g}"
+    return f"* {PAPERS[point['paper']]}: {point['says']} {brief(point['difference'])} ({ends}){printed}"
 
 
 def systems_table(folder: Path = CLAIMS.parent) -> str:
@@ -262,34 +279,13 @@ def _gain(row: "pd.Series[Any]", names: Mapping[str, str]) -> dict[str, str]:
     return {"mean": mean, "gain (95%)": gain, "over": names[row["baseline"]]}
 
 
-def scores_table(table: str, headings: Sequence[str], runs: str = "") -> str:
-    """Means over seeds of some columns of one of the laboratory's tables, with a star where p < .05.
-
-    Args:
-        table: Name of its CSV.
-        headings: The columns.
-        runs: The beginning of the names of the runs.
-    """
-    cells = pd.read_csv(CLAIMS.with_name(f"{table}.csv"))
-    cells = cells[cells["run"].str.startswith(runs) & cells["heading"].isin(headings)]
-    rows = [
-        {"run": f"`{run}`", "seeds": int(own["seeds"].max())}
-        | {
-            one.heading: f"{one.mean:.2f}{f' ± {one.sd:.2f}' if one.sd == one.sd else ''}{'*' if one.p_value < 0.05 else ''}"
-            for one in own.set_index("heading", drop=False).loc[[*headings]].itertuples()
-        }
-        for run, own in cells.groupby("run", sort=False)
-    ]
-    return markdown_table(rows).rstrip()
-
-
 def printed_table() -> str:
     """How many numbers the papers print, how many a run stands for, and how many the laboratory has measured."""
     measured = {
         (file.stem, cell["run"].removeprefix("'"), cell["heading"])
         for file in CLAIMS.parent.glob("*.csv")
         for cell in csv.DictReader(file.read_text("utf-8").splitlines())
-        if cell["mean"]
+        if cell.get("mean")
     }
     targets = {paper: [cell.target for cell in printed_numbers.cells(paper)] for paper in PAPERS}
     rows = [
@@ -304,39 +300,12 @@ def printed_table() -> str:
     return markdown_table(rows).rstrip()
 
 
-_RATES = {"3e-05": "3e-5", "0p0001": "1e-4", "0p0003": "3e-4"}
-"""Learning rates, in the names of runs and on the page."""
-
-
-def rates_table() -> str:
-    """Development scores of every method at each learning rate, the highest in bold."""
-    cells = pd.concat(
-        pd.read_csv(CLAIMS.with_name(f"{name}.csv")) for name in ("lab_rates", "lab_twin_rates")
-    )
-    cells[["method", "rate"]] = cells["run"].str.split(".learning_rate", regex=False, expand=True)
-    rows = [
-        {"method": f"`{method}`"}
-        | {
-            _RATES[one.rate]: f"**{one.mean:.2f}**" if one.mean == own["mean"].max() else f"{one.mean:.2f}"
-            for one in own.itertuples()
-        }
-        for method, own in cells.groupby("method", sort=False)
-    ]
-    return markdown_table(rows).rstrip()
-
-
-_ENCODERS = ("STS12", "STS13", "STS14", "STS15", "STS17", "STS-B test", "STS-B dev", "SICK-R train and trial")
-_SENTENCES = ("STS12", "STS13", "STS14", "STS15", "STS-B dev", "STS-B test", "Lee")
 TABLES: dict[str, Callable[[], str]] = {
     "settings": settings_table,
     "verdicts": verdicts_table,
-    "decided claims": decided_table,
+    "contradicted claims": contradicted_claims,
     "printed numbers": printed_table,
     "systems": systems_table,
-    "lab_mpnet": partial(scores_table, "lab_mpnet", _ENCODERS),
-    "lab_sts": partial(scores_table, "lab_sts", _SENTENCES),
-    "lab_three_r": partial(scores_table, "lab_three_r", ("mean",), "simcse"),
-    "learning rates": rates_table,
 }
 
 
@@ -348,7 +317,33 @@ def out_of_date() -> Iterator[tuple[Path, str]]:
             yield page, new
 
 
+def points_drawn() -> str:
+    """The hash of the points in the picture of gains; empty without a picture."""
+    if not PICTURE.exists():
+        return ""
+    with Image.open(PICTURE) as picture:
+        return str(picture.info.get(_SOURCE, ""))
+
+
+def points_kept() -> str:
+    """The hash of the points that the picture of gains should have."""
+    return hashlib.sha256(GAINS.read_bytes()).hexdigest()
+
+
+def draw_picture() -> None:
+    """Draw the picture of gains, on white, since a page of GitHub may be dark."""
+    with figure_style():
+        picture = draw_gains(pd.read_csv(GAINS))
+        picture.savefig(
+            PICTURE, dpi=160, facecolor="white", bbox_inches="tight", metadata={_SOURCE: points_kept()}
+        )
+
+
 if __name__ == "__main__":
+    if points_drawn() != points_kept():
+        print(PICTURE.relative_to(ROOT))  # noqa: T201
+        if sys.argv[1:] == ["--write"]:
+            draw_picture()
     for page, new in out_of_date():
         print(page.relative_to(ROOT))  # noqa: T201
         if sys.argv[1:] == ["--write"]:
