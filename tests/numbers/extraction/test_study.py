@@ -315,6 +315,23 @@ def test_documents_of_a_task_are_its_texts(tiny_bert, changes, expected):
     np.testing.assert_allclose(found.weights_F[:7], np.array(expected) / sum(expected), rtol=1e-6)
 
 
+def test_a_subset_by_itself_scores_as_with_an_idf_of_its_own():
+    settings = random_study(["idf_task", "idf_task_subset"], width=12)
+    opened, cells = opened_random(settings), plan(settings, 0)
+
+    def scores(rows):
+        task = load_sts("toy", pa.Table.from_pylist(rows, schema=PAIRS))
+        return {
+            (key.weighting, score.aggregation, score.metric): score.value
+            for key, _, score in evaluate(settings, cells, task, 32, opened, {})
+        }
+
+    rows = [*PAIR_ROWS, *PAIR_ROWS[:5]]
+    whole, part = scores(rows), scores([row for row in rows if row["subset"] == "a"])
+    assert whole["idf_task_subset", "subset:a", "pearson"] == part["idf_task", "all", "pearson"]
+    assert whole["idf_task", "subset:a", "pearson"] != part["idf_task", "all", "pearson"]
+
+
 def test_random_vectors_have_the_lengths_of_their_distribution():
     """O-83: E|v| is .1 sqrt(768); ten tokens average to .8764; texts that share m of n tokens have cosine m/n."""
     representation = RandomRepresentation(kind="random", width=768, sd=0.1, draws=2, seed=0)

@@ -67,6 +67,17 @@ def test_a_repeated_text_is_one_document_or_so_many(tokenizer, times, expected):
     assert (found.documents, found.tokens, found.documents_V[ids].tolist()) == expected
 
 
+@pytest.mark.parametrize(("documents", "used"), [("wikitext", [0]), ("task", [1]), ("subset", [1, 2])])
+def test_idf_is_of_the_documents_that_are_asked_for(vocabulary, documents, used):
+    """With Wikitext's counts at hand for other weightings."""
+    size = len(vocabulary.tokens)
+    counted = [Counts(10 * (part + 2), 99, np.arange(1, size + 1) % 7 + part) for part in range(3)]
+    settings = idf_of(documents=documents)
+    tables = weight_tables(settings, vocabulary, counted[0], [counted[part] for part in used])
+    expected = [np.log(10 * (part + 2) / np.maximum(np.arange(1, size + 1) % 7 + part, 1)) for part in used]
+    np.testing.assert_allclose(tables, expected)
+
+
 def test_a_text_is_weighed_by_the_table_of_its_own_group(tokenizer):
     text = tokenise(tokenizer, ["the town", "the town"], 32)
     tables = np.ones((2, len(tokenizer)))

@@ -147,6 +147,29 @@ def test_a_rate_of_its_own_shortens_no_other_gradient(tmp_path):
     assert same(weights, plain.weights())
 
 
+def test_weight_decay_spares_a_parameter_with_a_rate_of_its_own(tmp_path):
+    plain, decayed = Steep(), Steep()
+    run(plain, tmp_path / "plain", weight_decay=0.0)
+    run(decayed, tmp_path / "decayed", weight_decay=0.5)
+    assert torch.equal(plain.weights()["c"], decayed.weights()["c"])
+    assert not same(plain.weights(), decayed.weights())
+
+
+def test_every_step_drops_out_whatever_mode_an_evaluation_leaves(tmp_path):
+    plain, left = Toy(), Toy()
+    left.module.eval()
+
+    def score():
+        left.module.eval()
+        return 0.5
+
+    histories = [
+        run(plain, tmp_path / "plain", development=(2, lambda: 0.5)).history,
+        run(left, tmp_path / "left", development=(2, score)).history,
+    ]
+    assert histories[0].equals(histories[1])
+
+
 @pytest.mark.parametrize(("precision", "product"), [("float32", torch.float32), ("bfloat16", torch.bfloat16)])
 def test_products_have_the_precision_that_is_asked_for(tmp_path, precision, product):
     """Products have the precision that is asked for and weights stay float32."""

@@ -85,6 +85,17 @@ def test_the_budget_of_a_day_is_one_for_all_processes(tmp_path, monkeypatch):
         assert two.rate_limit("google", None, 3, 8) == 0
 
 
+def test_the_next_day_has_a_budget_as_large(tmp_path, monkeypatch):
+    monkeypatch.setattr("workflow_scripts.apis.ledger.now", lambda: "2026-01-01T00:00:00Z")
+    with Ledger(tmp_path / "answers.sqlite") as ledger:
+        ledger.rate_limit("google", None, 2, 8)
+        monkeypatch.setattr("workflow_scripts.apis.ledger.now", lambda: "2026-01-02T00:00:00Z")
+        for _ in range(2):
+            ledger.rate_limit("google", None, 2, 8)
+        with pytest.raises(ApiError, match=r"of 2 requests is reached \(day 2026-01-02 UTC\)"):
+            ledger.rate_limit("google", None, 2, 8)
+
+
 def test_a_clock_that_was_ahead_makes_nobody_wait(tmp_path, monkeypatch):
     with Ledger(tmp_path / "answers.sqlite") as ledger:
         for moment, expected in ((90_000.0, 0), (1000.0, 0.8), (1000.0, 0.8), (1005.0, 0)):

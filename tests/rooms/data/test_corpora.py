@@ -74,6 +74,12 @@ def test_neighbours_follow_each_other_and_strangers_do_not():
         assert first.split()[0] != second.split()[0]
 
 
+def test_strangers_are_drawn_by_the_seed():
+    held_out = sentences([3, 2, 4])
+    assert adjacency_pairs(held_out, seed=1).equals(adjacency_pairs(held_out, seed=1))
+    assert not adjacency_pairs(held_out, seed=1).equals(adjacency_pairs(held_out, seed=2))
+
+
 def test_sentences_of_pairs_join_a_corpus_once_each():
     """JTCSE, Table VIII; a corpus that takes in test sentences says so."""
     train = pa.table({"sentence": ["One.", "Two."], "document": [0, 1], "position": [0, 0]}, schema=SENTENCES)

@@ -96,6 +96,10 @@ SHAPES = {
     "one answer to two different sentences of the whole corpus": (
         CANNED, "pairs", "keep", [SAME], {"rejected: given to several different sentences": 2},
     ),
+    "one translation of two different sentences, though they come back apart": (
+        [TRIPS[0], ("f g h i j", "p q r s t", "f g k l m")], "pairs", "keep", [],
+        {"rejected: given to several different sentences": 2},
+    ),
     "a corpus at the places of its base, each sentence once": (
         TRIPS, "corpus", "keep", [("a b x y z", 0, 0), (SENTENCE, 0, 1)], {"refused": 1, "repeated": 1},
     ),

@@ -53,6 +53,28 @@ def test_grids_share_runs_and_join_their_seeds():
     assert runs["a.x.c"].seeds == (1, 2, 3)
 
 
+TRAINED = {"method": "simcse", "encoder": "minilm_mlm", "corpus": "wiki_extract"}
+
+
+def test_a_grid_reads_only_its_own_seeds_of_a_shared_run():
+    grids = {"one": grid(TRAINED), "two": grid(TRAINED, seeds=[3])}
+    study = Study(Configuration.strictly(merged_config(DEMO)), grids, ROOT)
+    name = "simcse.minilm_mlm.wiki_extract"
+    assert study.grids["two"].runs[name].files("{seed}") == ["3"]
+    assert study.runs[name].files("{seed}") == ["1", "2", "3"]
+
+
+def test_a_sum_reads_trained_members_by_seed_and_frozen_ones_once():
+    config = merged_config(DEMO)
+    frozen = {"method": "frozen_avg", "encoder": "minilm"}
+    config["encoders"]["two"] = {"label": None, "runs": [TRAINED, frozen]}
+    grids = {"demo": grid({"method": "ensemble", "encoder": "two", "per_seed": True})}
+    assert Study(Configuration.strictly(config), grids, ROOT).runs["ensemble.two"].start("2") == [
+        "<results>/runs/simcse.minilm_mlm.wiki_extract/seed2/model/record.json",
+        "<results>/runs/frozen_avg.minilm/seed0/model/record.json",
+    ]
+
+
 def test_a_run_may_have_seeds_of_its_own():
     runs = [
         {"method": "a", "encoder": "x", "corpus": "c"},

@@ -113,6 +113,7 @@ def of_another_key(entry):
 
 DAMAGE = {
     "a flipped byte": lambda entry: flip(entry / "model/weights"),
+    "a flipped byte in an inner folder": lambda entry: flip(entry / "model/below/config"),
     "a list with a flipped byte": lambda entry: flip(entry / "entry.json"),
     "a file that is gone": lambda entry: (entry / "history").unlink(),
     "a list that is gone": lambda entry: (entry / "entry.json").unlink(),

@@ -158,6 +158,13 @@ def test_named_settings_count_with_the_definitions_that_they_use():
     assert "S2Sent" not in found
 
 
+def test_a_module_counts_with_the_settings_that_it_imports():
+    found = closure.code_hashes("evaluation.clustering").keys()
+    assert "workflow_scripts/settings/suites.py:Clustering" in found
+    assert "workflow_scripts/columns.py:SCORES" in found
+    assert "workflow_scripts/settings/suites.py:Transfer" not in found
+
+
 SOURCE = """
 LIMIT = 3
 

@@ -6,6 +6,8 @@ import pytest
 
 from tests.support.printed_numbers import KINDS, NAMES, cells, ledger, problems
 from tests.support.snakemake_plans import study_in
+from workflow_scripts.data.printed import cell_numbers
+from workflow_scripts.errors import DataError
 from workflow_scripts.graph.extraction import names
 from workflow_scripts.graph.reporting import Figures
 from workflow_scripts.provenance.closure import ROOT
@@ -83,6 +85,17 @@ def is_there(cell, targets, study):
     for key in keys:
         value = value and getattr(value, key)
     return value is not None and Fraction(str(value)) == Fraction(str(cell.value))
+
+
+def test_a_cell_is_printed_with_one_value():
+    """Printed twice, in a table and in the text, it may have the same value only."""
+    head = "row,column,grid,run,heading,value,source\n"
+    row = "a,b,toy,run,STS,{},Table 1\n"
+    equal, other = (head + row.format(76.25) + row.format(value) for value in (76.25, 76.52))
+    (printed,) = cell_numbers({"toy.csv": equal.encode()}, {("run", "STS")}, "toy").values()
+    assert printed.value == 76.25
+    with pytest.raises(DataError, match=r"has two values\. Remove one row"):
+        cell_numbers({"toy.csv": other.encode()}, {("run", "STS")}, "toy")
 
 
 def test_every_counterpart_in_the_ledger_exists(study, targets):

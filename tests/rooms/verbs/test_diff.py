@@ -101,7 +101,8 @@ def test_code_packages_and_labels_are_compared_separately(root):
         with writing_model_folder(Path(name), made) as folder:
             (folder / "model.safetensors").write_bytes(b"weights")
     for suffix in (".svg", ""):
-        _code, said = data("diff", f"a{suffix}", f"b{suffix}")
+        code, said = data("diff", f"a{suffix}", f"b{suffix}")
+        assert code == 1
         assert said["contents_equal"]
         assert _of_step({"step": 1}, said["differences"]) == [
             change("setting", "a.b", ABSENT, [1, '{"c": 2}']),
