@@ -158,7 +158,7 @@ def test_the_picture_of_gains_has_the_points_that_are_kept():
     assert doc_blocks.points_drawn() == doc_blocks.points_kept(), "python -m tests.support.doc_blocks --write"
 
 
-def test_the_page_begins_with_the_picture_and_has_at_most_2500_words():
+def test_the_page_begins_with_the_picture_and_is_short():
     assert PAGE.index(doc_blocks.PICTURE.name) < PAGE.index("\n## ")
     assert len(PAGE.split()) <= 2500
 

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 RESET = "reset"
 HANG = "hang"
 SHORT = "short"  # promises more bytes than it sends
-DRIP = "drip"  # a byte now and then, for ever
+DRIP = "drip"  # a byte now and then, for longer than any client reads
 
 Step = tuple[int, dict[str, str], str] | str | None
 """Status, headers and body; a fault of the connection; or None for a proper answer."""
@@ -70,7 +70,9 @@ class FaultServer:
                     outer._ended.wait(60)  # longer than any client waits
                 elif step == DRIP:
                     self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
-                    while not outer._ended.wait(0.01):  # less than any client's timeout
+                    end = time.monotonic() + 20
+                    # A wait shorter than any client's timeout.
+                    while not outer._ended.wait(0.01) and time.monotonic() < end:
                         self.wfile.write(b"a")
                         self.wfile.flush()
                 else:

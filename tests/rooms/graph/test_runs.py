@@ -64,7 +64,7 @@ def test_a_grid_reads_only_its_own_seeds_of_a_shared_run():
     assert study.runs[name].files("{seed}") == ["1", "2", "3"]
 
 
-def test_a_sum_reads_trained_members_by_seed_and_frozen_ones_once():
+def test_a_sum_reads_trained_members_by_seed_and_frozen_once():
     config = merged_config(DEMO)
     frozen = {"method": "frozen_avg", "encoder": "minilm"}
     config["encoders"]["two"] = {"label": None, "runs": [TRAINED, frozen]}
