@@ -56,6 +56,16 @@ def test_labels_that_name_no_duplicates_are_refused():
         search.load("toy", pairs(("a", "b", "1"), ("c", "d", "2"), ("e", "f", "0")), CONFIG)
 
 
+def test_a_duplicate_is_relevant_in_both_directions():
+    """Text c is marked as a duplicate of a, and a text to search because of another pair."""
+    found = questions_of(pairs(("a", "b", "1"), ("c", "a", "1"), ("d", "c", "0")), None)
+    relevant = {
+        query: {found.corpus[row] for row in rows}
+        for query, rows in zip(found.queries, found.relevant, strict=True)
+    }
+    assert relevant == {"a": {"b", "c"}, "c": {"a"}}
+
+
 def test_a_task_searches_every_question2():
     table = pairs(("a", "b", "1"), ("a", "c", "0"), ("d", "a", "1"), ("e", "f", "0"))
     assert questions_of(table, None) == (["a", "d"], ["b", "c", "a", "f"], [{0}, {2}], [2, -1])
