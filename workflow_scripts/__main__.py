@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from workflow_scripts.errors import advice, one_line_errors
+from workflow_scripts.errors import STUDY_OPTIONS, advice, one_line_errors
 
 VERBS = {
     "preflight": "check that a study can run here, and estimate its cost",
@@ -63,8 +63,10 @@ def ask(words: Sequence[str]) -> int:
     for names, exclusive, options in module.ARGUMENTS:
         (either if exclusive else parser).add_argument(*names, **options)
     values = vars(parser.parse_args(arguments))
+    from workflow_scripts.graph.notes import options_for
     from workflow_scripts.verbs.printing import print_answer
 
+    STUDY_OPTIONS.set(options_for)
     as_json = values.pop("json")
     return print_answer(module.answer(**values), as_json=as_json)
 

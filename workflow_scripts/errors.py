@@ -6,9 +6,13 @@ Any other exception is a bug and keeps its traceback.
 import difflib
 import errno
 import json
+import os
+import shlex
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
 from typing import NamedTuple
 
 _MAX_NAMES = 12
@@ -69,14 +73,70 @@ class TrainingError(SemblanceError):
     """Training cannot continue: a loss that is not finite, a batch too small to contrast."""
 
 
-def how_to_make(path: object) -> str:
-    """Return the remedy for a missing artefact."""
-    return f"Make it: snakemake --cores all {path}, with its study's --configfile."
+STUDY_OPTIONS: ContextVar[Callable[[str], Sequence[str] | None]] = ContextVar(
+    "STUDY_OPTIONS", default=lambda _file: None
+)
+"""Function that returns snakemake's options for the study of a file; None if they are unknown.
+
+The verbs set it. The modules that find an artefact missing or damaged do not import ``graph``, which reads the notes of
+earlier calls.
+"""
+MADE_BELOW = ("results", "benchmarks")
+"""Folders of the working directory in which jobs write."""
 
 
-def how_to_repair(path: object) -> str:
-    """Return the remedy for a damaged artefact; Snakemake compares only dates, and counts it as finished."""
-    return f"Make it again: snakemake --cores all --forcerun {path}, with its study's --configfile."
+def how_to_make(path: str | Path) -> str:
+    """Return the remedy for a missing artefact or study."""
+    return f"Make it: {command_for(path)}"
+
+
+def how_to_repair(path: str | Path) -> str:
+    """Return the remedy for a damaged artefact."""
+    return f"Make it again: {command_for(path, again=True)}"
+
+
+def command_for(path: str | Path, *, again: bool = False) -> str:
+    """Return the command, as a part of a message, that makes a file or a study in the folder where it belongs.
+
+    Args:
+        path: An artefact, or results/<study>.
+        again: Whether the file exists or existed.
+    """
+    root, target = place_of(path)
+    is_here = root == Path.cwd()
+    options = STUDY_OPTIONS.get()(target) if is_here else None
+    there = "" if is_here else f"cd {shlex.quote(os.path.relpath(root))} && "
+    hint = ", with its study's file as CONFIG" if options is None else ""
+    targets = [] if Path(target).parent.name in MADE_BELOW else [target]
+    return f"`{there}{snakemake_call(targets, options, again=again)}`{hint}."
+
+
+def place_of(path: str | Path) -> tuple[Path, str]:
+    """Return the working directory to which a file below ``results`` or ``benchmarks`` belongs, and its path there.
+
+    Other files belong to the present working directory.
+    """
+    parts = (Path.cwd() / os.path.relpath(path)).parts
+    tops = [number for number, part in enumerate(parts[:-1]) if part in MADE_BELOW]
+    root = Path(*parts[: tops[-1]]) if tops else Path.cwd()
+    return root, os.path.relpath(path, root)
+
+
+def snakemake_call(targets: Sequence[str], options: Sequence[str] | None, *, again: bool = False) -> str:
+    """Return the command that makes files, or the whole study.
+
+    It makes nothing else, because the configuration of the rest of the study may have changed.
+
+    Args:
+        targets: The files, relative to the working directory; empty for the study.
+        options: Options for the configuration; None if unknown.
+        again: Whether to make files that Snakemake counts as finished: a damaged file, or a deleted one of which
+            artefacts made from it exist.
+    """
+    known = ("--configfile", "CONFIG") if options is None else options
+    forced = ("--forcerun", *targets) if again else ()
+    named = ("--", *targets) if targets else ()
+    return shlex.join(["snakemake", "--cores", "all", *known, *forced, *named])
 
 
 EXIT_TRY_AGAIN = 75
@@ -144,13 +204,19 @@ def unknown(names: str | Iterable[str], defined: Iterable[str], path: str) -> It
             yield ErrorDetails(path, f"{name} is not defined", advice(name, known))
 
 
-def advice(name: str, known: Iterable[str]) -> str:
-    """Return a remedy with the most similar of the known names, or with all of them if none is similar."""
+def advice(name: str, known: Iterable[str], printed: Callable[[str], str] = str) -> str:
+    """Return a remedy with the most similar of the known names, or with all of them if none is similar.
+
+    Args:
+        name: The unknown name.
+        known: The names that would be right.
+        printed: Function that returns the text of a name in the remedy, such as a path of which it is a part.
+    """
     names = list(known)
     by_lower = {known_name.lower(): known_name for known_name in names}
     if close := difflib.get_close_matches(name.lower(), by_lower, n=1):
-        return f"Did you mean {by_lower[close[0]]}?"
+        return f"Did you mean {printed(by_lower[close[0]])}?"
     if not names:
         return "None is defined."
     more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-    return f"Choose from: {', '.join(names[:_MAX_NAMES])}{more}."
+    return f"Choose from: {', '.join(map(printed, names[:_MAX_NAMES]))}{more}."

@@ -32,6 +32,12 @@ class Call(NamedTuple):
     config: dict[str, Any]
     """Values given by --config."""
 
+    def options(self) -> tuple[str, ...]:
+        """Return snakemake's options for this configuration."""
+        given = [f"{key}={json.dumps(value)}" for key, value in self.config.items()]
+        options = {"--configfile": self.configfiles, "--config": given}
+        return tuple(word for name, values in options.items() if values for word in (name, *values))
+
 
 def note_call(
     study: str, configfiles: Iterable[str | Path], config: Mapping[str, Any], files: Iterable[str] = ()
@@ -58,6 +64,13 @@ def call_for(study: str, file: str) -> Call | None:
     note = read_note(_MADE / f"{study}.json")
     number = note.get("made", {}).get(file)
     return last_call(study) if number is None else Call(**note["calls"][number])
+
+
+def options_for(file: str) -> tuple[str, ...] | None:
+    """Return snakemake's options for a file of a study, such as results/<study>/report.html; None if unknown."""
+    _, study, *_ = (*Path(file).parts, "", "")
+    call = call_for(study, file)
+    return call.options() if call else None
 
 
 def write_note(path: Path, text: str) -> None:

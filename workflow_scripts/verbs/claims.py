@@ -16,7 +16,7 @@ from workflow_scripts.reporting.cells import brief, p_text, printed_sides
 from workflow_scripts.settings.grids import PAPERS
 from workflow_scripts.settings.report import CLAIMS_FOLDER
 from workflow_scripts.verbs.printing import Answer, PrintedTable, Row, argument, markdown_table
-from workflow_scripts.verbs.records import study_folder
+from workflow_scripts.verbs.records import missing_study, study_folder
 
 VERDICTS = ("supported", "contradicted", "undecided", NOT_RUN)
 
@@ -28,6 +28,8 @@ def verdicts(study: Path, papers: Sequence[str]) -> list[Row]:
         ConfigError: if the study compares no claim of a given paper.
         DataError: if the folder has no table of claims, or a damaged one.
     """
+    if not study.is_dir():
+        raise missing_study(study)
     file = study / "claims.parquet"
     if not file.is_file():
         problem = f"no file {file}; the study is unfinished, or claims.papers of its configuration is empty"

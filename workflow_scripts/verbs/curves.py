@@ -4,13 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from workflow_scripts.columns import HISTORY
-from workflow_scripts.errors import ConfigError, DataError, how_to_make
+from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.figures.curves import HOW_DRAWN, curves, draw_curves
 from workflow_scripts.figures.drawing import figure_style, to_svg
 from workflow_scripts.provenance.artefacts import RECORD_FILE, atomic
 from workflow_scripts.reporting.records import RunTable, record_of, run_tables
 from workflow_scripts.verbs.printing import Answer, PrintedTable
-from workflow_scripts.verbs.records import record_at
+from workflow_scripts.verbs.records import missing_file, record_at
 
 _HISTORY = "history.parquet"
 _FORMATS = (".svg", ".pdf", ".png")
@@ -44,7 +44,7 @@ def histories_of(path: Path) -> list[Path]:
     if [*folder.glob("model"), *folder.glob("seed*/model")]:
         return []
     target = folder / _HISTORY if folder.name.startswith("seed") else folder / "seed1" / _HISTORY
-    raise DataError(f"{path}: no history of a training. {how_to_make(target)}")
+    raise missing_file(path, "no history of a training", target)
 
 
 def draw(paths: Iterable[Path], to: Path, labels: Mapping[Path, str]) -> Answer:

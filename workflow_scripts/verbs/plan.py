@@ -156,7 +156,7 @@ def planned(
     options = ["--dry-run", *(["--forceall"] if from_nothing else [])]
     options += [] if Path("Snakefile").is_file() else ["--snakefile", str(ROOT / "Snakefile")]
     options += ["--profile", profile] if profile else []
-    jobs = _dry_run([*options, *snakemake_options(call), "--", *targets])
+    jobs = _dry_run([*options, *call.options(), "--", *targets])
     if not call.configfiles:
         study = open_study(whole_config(call), ROOT)
         warn(unasked_study(study, [], (NamedJob(job.rule, job.wildcards) for job in jobs)))
@@ -172,13 +172,6 @@ def _check_writable() -> None:
             "Copy it with its results (cp -a), and run this in the copy; verify, explain and show need "
             "no copy."
         )
-
-
-def snakemake_options(call: Call) -> list[str]:
-    """Return snakemake's options for a configuration."""
-    given = [f"{key}={json.dumps(value)}" for key, value in call.config.items()]
-    options = {"--configfile": call.configfiles, "--config": given}
-    return [word for name, values in options.items() if values for word in (name, *values)]
 
 
 def _dry_run(words: Sequence[str]) -> list[PlannedJob]:

@@ -13,7 +13,15 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from workflow_scripts.errors import DataError, advice, how_to_make, how_to_repair
+from workflow_scripts.errors import (
+    MADE_BELOW,
+    DataError,
+    advice,
+    command_for,
+    how_to_make,
+    how_to_repair,
+    place_of,
+)
 from workflow_scripts.graph.slices import flat
 from workflow_scripts.provenance.artefacts import (
     CHECKSUMMED_SUFFIXES,
@@ -81,22 +89,70 @@ def record_at(path: Path) -> Record | None:
     return record
 
 
-def missing_file(path: Path) -> DataError:
-    """Return the error of a missing file, with the command that makes it or, if no record lists it, similar names.
+def missing_file(path: Path, problem: str = "no such file", target: Path | None = None) -> DataError:
+    """Return the error of a missing file, with the command that makes it and, if no record lists it, similar names.
 
     For a folder with several artefacts, the error names one of them.
+
+    Args:
+        path: The path as it was given; a name without folder and suffix is that of a study.
+        problem: The problem.
+        target: The missing file, if it is not ``path``.
     """
-    name, known = relative_name(path), Records(_RESULTS.glob("[!.]*/"), hashing=False).listed
-    if path.is_dir():
-        inside = sorted(file for file in known if file.startswith(f"{name}/"))
+    is_study = len(path.parts) == 1 and not path.suffix
+    root, name = place_of(target or (_RESULTS / path if is_study else path))
+    results = Path(os.path.relpath(root / _RESULTS))
+    records = Records(results.glob("[!.]*/"), hashing=False)
+    known = {*records.listed, *(os.path.relpath(file, root) for file in records.inspections)}
+    for file in known & {name, f"{name}/{RECORD_FILE}"}:
+        return DataError(f"{path}: {problem}. {how_to_make(root / file)}")
+    inside = sorted(file for file in known if file.startswith(f"{name}/"))
+    if target is None and (path.is_dir() or inside):
         number = len(inside)
         such = (
             f"Choose one of its {number} artefacts, such as {inside[0]}." if inside else "It has no artefact."
         )
         return DataError(f"{path}: a folder, not an artefact. {such}")
-    if target := known.keys() & {name, f"{name}/{RECORD_FILE}"}:
-        return DataError(f"{path}: no such file. {how_to_make(*target)}")
-    return DataError(f"{path}: no such file, and no record below {_RESULTS} lists one. {advice(name, known)}")
+    remedy = _similar_to(root, Path(name), {*map(Path, known)})
+    return DataError(f"{path}: {problem}, and no record below {results} lists one. {remedy}")
+
+
+def _similar_to(root: Path, name: Path, known: Iterable[Path]) -> str:
+    """Return the remedy for a file that no record lists: names next to the first unknown part of its path.
+
+    Args:
+        root: The working directory of its study.
+        name: Its path there.
+        known: Paths of other files there.
+    """
+    if name.parts[0] not in MADE_BELOW:
+        return advice(str(name), sorted(map(str, known)))
+    for folder in name.parents[:-1]:
+        names = _names_in(root / folder) | {
+            path.relative_to(folder).parts[0] for path in known if path.is_relative_to(folder)
+        }
+        part, *_ = name.relative_to(folder).parts
+        if part in names:
+            break
+        if names:
+            # Tables all end in .parquet, so whole names would be similar.
+            here = relative_name(root / folder)
+            by_stem = {other.removesuffix(".parquet"): f"{here}/{other}" for other in sorted(names)}
+            similar = advice(part.removesuffix(".parquet"), by_stem, by_stem.__getitem__)
+            return f"{similar} Or make it: {command_for(root / name)}"
+    return how_to_make(root / name)
+
+
+def _names_in(folder: Path) -> set[str]:
+    """Return the names in a folder, without hidden ones; none if it does not exist."""
+    return {path.name for path in (folder.glob("[!.]*") if folder.is_dir() else ())}
+
+
+def missing_study(folder: Path) -> DataError:
+    """Return the error of a missing study, with the most similar name, and the command that makes it."""
+    names = sorted(study.name for study in _RESULTS.glob("[!.]*/"))
+    choice = f"{advice(folder.name, names)} Or make it" if names else "Make it"
+    return DataError(f"{folder}: no such study. {choice}: {command_for(_RESULTS / folder.name)}")
 
 
 def _is_safe(record: Record) -> bool:
@@ -267,8 +323,7 @@ def audited_studies(named: Iterable[Path]) -> list[Path]:
     studies = list(named) or here
     for folder in studies or [_RESULTS]:
         if not folder.is_dir() or not studies or folder.absolute().parent != _RESULTS.absolute():
-            names = f"Choose one of {', '.join(map(str, here))}, or make it" if here else "Make it"
-            raise DataError(f"{folder}: no such study. {names}: snakemake --configfile CONFIG.")
+            raise missing_study(folder)
     return studies
 
 

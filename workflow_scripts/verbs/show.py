@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 from rich.console import RenderableType
 
 from workflow_scripts.columns import TABLE
-from workflow_scripts.errors import ConfigError, DataError, how_to_make
+from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.reporting import selection
 from workflow_scripts.reporting.sheets import (
     Sheet,
@@ -124,23 +124,12 @@ def tables_in(folder: Path) -> list[Path]:
     return sorted(folder.glob("tables/*.parquet"))
 
 
-def _missing_table(path: Path) -> DataError:
-    """Return the error of a missing table, with its study's tables and the command that would make it."""
-    there = ", ".join(table.stem for table in sorted(path.parent.glob("*.parquet")))
-    known = (
-        f"its study has {there}. Choose one of these, or make it" if there else "its study has none. Make it"
-    )
-    return DataError(f"{path}: no such table; {known}{how_to_make(path).removeprefix('Make it')}")
-
-
 def check_table(path: Path) -> None:
     """Raise DataError unless a file is a table.
 
     Raises:
         DataError: if it is not a table, missing or damaged.
     """
-    if not path.exists() and path.parent.name == "tables":
-        raise _missing_table(path)
     name, record = artefact_at(path)
     if name != Path(relative_name(path)) and path.suffix == ".parquet":
         raise DataError(f"{path}: data of a figure, not a table. Read it with pandas.read_parquet. {_REMEDY}")

@@ -18,14 +18,15 @@ Exit code 1 if a file is not as recorded.
 """
 
 import shlex
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from workflow_scripts.graph.notes import Call, call_for
+from workflow_scripts.errors import MADE_BELOW, snakemake_call
+from workflow_scripts.graph.notes import Call, options_for
 from workflow_scripts.provenance.record import Record
-from workflow_scripts.verbs.plan import FOLDERS, audited_folders, given_call, snakemake_options
+from workflow_scripts.verbs.plan import FOLDERS, audited_folders, given_call
 from workflow_scripts.verbs.printing import Answer, PrintedTable, rows_of
 from workflow_scripts.verbs.records import (
     REPORT,
@@ -34,11 +35,6 @@ from workflow_scripts.verbs.records import (
     Records,
     present_state,
 )
-
-_UNKNOWN = ["--configfile", "CONFIG"]
-"""Placeholder for the options of a study that has not run here."""
-_MADE_BY_RULES = ("results", "benchmarks")
-"""Folders whose files are all made by jobs."""
 
 
 class Deviation(NamedTuple):
@@ -133,31 +129,23 @@ def _contradictions(records: Records, name: str, record: Record) -> Iterator[Fau
 def commands(records: Records, deviations: Iterable[Deviation], given: Call | None = None) -> list[str]:
     """Return shell commands that repair all faults.
 
-    Snakemake does not remake a deleted file while artefacts made from it exist, which is why --forcerun is used. The
-    commands have no other targets, because the configuration of the rest of the study may have changed.
-
     Args:
         records: The records of the studies.
         deviations: The faulty files.
         given: The configuration; None for the one with which each file was made here.
     """
     lines: dict[str, set[str]] = {"rm -r": set(), "# restore": set()}
-    forced: dict[str, set[str]] = {}
+    again = defaultdict[tuple[str, ...] | None, set[str]](set)
     for path, kind, *_ in deviations:
-        folder, *below = Path(path).parts
-        line, target = "# restore", path
         if kind == "foreign":  # jobs can do without it
-            line = "rm -r"
-        elif folder in _MADE_BY_RULES:
+            lines["rm -r"].add(shlex.quote(path))
+        elif Path(path).parts[0] in MADE_BELOW:
             target = records.artefact_name(path)
-            call = given or call_for(below[0], target)
-            words = snakemake_options(call) if call else _UNKNOWN
-            command = shlex.join(["snakemake", "--cores", "all", *words, "--forcerun"])
-            forced.setdefault(command, set()).add(shlex.quote(target))
-            continue
-        lines[line].add(shlex.quote(target))
-    named = {line: " ".join(sorted(targets)) for line, targets in (lines | forced).items() if targets}
-    return [f"{line} {names}{f' -- {names}' if line in forced else ''}" for line, names in named.items()]
+            again[given.options() if given else options_for(target)].add(target)
+        else:
+            lines["# restore"].add(shlex.quote(path))
+    calls = [snakemake_call(sorted(targets), options, again=True) for options, targets in again.items()]
+    return [*(f"{line} {' '.join(sorted(targets))}" for line, targets in lines.items() if targets), *calls]
 
 
 # The verb

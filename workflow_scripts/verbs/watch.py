@@ -23,7 +23,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from workflow_scripts.errors import DataError
+from workflow_scripts.errors import DataError, advice
 from workflow_scripts.graph.notes import STUDIES
 from workflow_scripts.provenance.running import Holder, beside, holder_of
 from workflow_scripts.verbs.printing import Answer, PrintedTable, Row, argument
@@ -67,9 +67,10 @@ def answer(studies: list[Path], once: bool) -> Answer:
     folders = [_LOGS / study.name for study in studies] or sorted(known)
     for folder in folders or [_LOGS]:
         if folder not in known:
+            similar = f"{advice(folder.name, sorted(path.name for path in known))} " if known else ""
             raise DataError(
-                f"{folder}: no such folder. Run watch in the folder where snakemake runs, for one of its "
-                "studies."
+                f"{folder}: no such folder. {similar}Run watch in the folder where snakemake runs, for one of "
+                "its studies."
             )
     rows = list(running(folders, socket.gethostname(), time.time()))
     states = Counter(str(row["state"]) for row in rows)

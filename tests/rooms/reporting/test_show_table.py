@@ -230,11 +230,11 @@ def score_file(run, scores):
     ("paths", "message"),
     [
         (["notes.txt"], "not an artefact: it has no record. Choose a file"),
-        (
-            ["{study}/tables/lba.parquet"],
-            "no such table; its study has lab. Choose one of these, or make it: snakemake",
-        ),
-        (["{study}/nosuch/tables/lab.parquet"], "no such table; its study has none. Make it: snakemake"),
+        (["{study}/tables/lba.parquet"], "results/demo/tables/lab.parquet? Or make it: `cd "),
+        (["{study}/../dmeo/tables/lab.parquet"], "results/demo? Or make it: `cd "),
+        (["demmo"], "Did you mean results/demo? Or make it: `snakemake --cores all --configfile CONFIG`"),
+        (["results/demo/tables/lb.parquet"], "Choose from: results/demo/tables/other.parquet. Or make it: `"),
+        (["results/demo/tables/othr"], "Did you mean results/demo/tables/other.parquet? Or make it: `"),
         (["{study}", "--columns", "Avg"], "--columns Avg: no such column. Did you mean Avg.?"),
         (["{study}", "--reverse"], "--reverse: nothing is sorted. Add --sort COLUMN."),
         (
@@ -242,7 +242,12 @@ def score_file(run, scores):
             "--to x.svg: only learning curves are written to a file. Name trainings",
         ),
         (["{study}", "{study}/runs/x"], "/results/demo: a table next to trainings such as"),
-        (["{study}/runs/x"], "no history of a training. Make it: snakemake"),
+        (["{study}/runs/simcse.minilm_mlm"], "no history of a training, and no record below"),
+        (["{study}/runs/simcse.minilm_mlm"], f"/results/demo/runs/{SIMCSE}? Or make it: `cd "),
+        (
+            ["results/demo/runs/unfinished"],
+            "results lists one. Make it: `snakemake --cores all --configfile CONFIG -- ",
+        ),
         (
             ["{study}/runs/" + SIMCSE, "--to", "x.gif"],
             "--to x.gif: unknown format '.gif'. Name a file that ends in",
@@ -259,6 +264,9 @@ def score_file(run, scores):
 def test_a_wrong_call_ends_in_one_line_that_deletes_nothing(finished, tmp_path, monkeypatch, paths, message):
     monkeypatch.chdir(tmp_path)
     Path("notes.txt").write_text("mine")
+    Path("results/demo/runs/unfinished/seed1").mkdir(parents=True)
+    Path("results/demo/tables").mkdir()
+    Path("results/demo/tables/other.parquet").touch()
     scores = score_file("frozen", [gap("sts", "not there")])
     with pytest.raises((ConfigError, DataError)) as refused:
         printed("show", *(path.format(study=finished, scores=scores) for path in paths))

@@ -68,10 +68,12 @@ def test_verdicts_are_counted_by_paper_and_printed_as_markdown(study):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--study", "{study}/none"], r"Give the folder of a finished study, results/<study>\."),
+        (["--study", "{study}/none"], r"none: no such study\. Make it: `snakemake"),
+        (["--study", "{study}/begun"], r"Give the folder of a finished study, results/<study>\."),
         (["jtces", "--study", "{study}"], r"jtces: .* compares none of its claims\. Did you mean jtcse\?"),
     ],
 )
 def test_a_wrong_call_is_one_line(study, words, said):
+    (study / "begun").mkdir()
     with pytest.raises((ConfigError, DataError), match=said):
         printed("claims", *(word.format(study=study) for word in words))

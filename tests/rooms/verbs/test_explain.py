@@ -57,9 +57,10 @@ def test_the_tree_of_a_score_ends_at_its_sources(root, study):
     [
         ("resources/prompt.txt", "not an artefact"),
         (f"{STUDY}/tables/mian.parquet", f"lists one. Did you mean {TABLE}"),
+        (f"{STUDY}/rnus/plain/seed1/model", f"lists one. Did you mean {STUDY}/runs? Or make it: `"),
         (
             f"{STUDY}/runs/plain/seed1/history.parquet",
-            "Make it: snakemake --cores all results/study/runs/plain",
+            "Make it: `snakemake --cores all --configfile CONFIG -- results/study/runs/plain",
         ),
     ],
 )

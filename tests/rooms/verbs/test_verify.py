@@ -88,6 +88,45 @@ def test_a_command_has_the_settings_with_which_its_file_was_made(root):
     ]
 
 
+@pytest.mark.parametrize("has_run", [False, True])
+def test_other_verbs_name_the_command_of_verify(root, has_run):
+    """A verb that finds a damaged file names the command with which ``verify`` would repair it."""
+    score, model = f"{STUDY}/scores/sts/suite/simcse/seed1.parquet", f"{STUDY}/runs/simcse/seed1/model"
+    if has_run:
+        note_call("study", ["my config/mine.yaml"], {"training": {"steps": 3}}, [score])
+        note_call("study", ["config/other.yaml"], {})
+    for file, damaged in ((score, Path(score)), (f"{model}/record.json", Path(model, "model.safetensors"))):
+        content = damaged.read_bytes()
+        for damage in (content[:60] + bytes([content[60] ^ 1]) + content[61:], content[:-20]):
+            damaged.write_bytes(damage)
+            (command,) = mend()
+            assert ("CONFIG" in command) != has_run
+            with pytest.raises(DataError) as refused:
+                printed("diff", file, file.replace("seed1", "seed2"))
+            assert f"Make it again: `{command}`" in str(refused.value)
+        damaged.write_bytes(content)
+
+
+def test_a_damaged_file_of_another_folder_is_made_there(root, monkeypatch, tmp_path):
+    table = Path(STUDY, "scores/sts/suite/simcse/seed1.parquet")
+    table.write_bytes(table.read_bytes()[:-20])
+    note_call("study", ["config/mine.yaml"], {})
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir("elsewhere")
+    call = f"snakemake --cores all --configfile CONFIG --forcerun {table} -- {table}"
+    with pytest.raises(DataError) as refused:
+        printed("explain", f"../{table}", "--cell", "metric=spearman")
+    assert f"Make it again: `cd .. && {call}`, with its study's file as CONFIG." in str(refused.value)
+
+
+@pytest.mark.parametrize("verb", [("verify",), ("lock",), ("claims", "--study"), ("watch",)])
+def test_a_misspelt_study_has_the_nearest_name(root, verb):
+    Path("logs/study").mkdir(parents=True)
+    for path in ("stduy", "results/stduy"):
+        with pytest.raises(DataError, match=r"stduy: no such (study|folder)\. Did you mean study\? "):
+            printed(*verb, path)
+
+
 def test_files_that_no_record_lists_are_foreign_but_not_a_lock(root):
     Path(STUDY, "provenance.lock.json").write_text("{}")
     left = ["tables/.main.parquet.x1y2.tmp", "runs/.model.ab.tmp/config.json", "page.html", ".DS_Store"]
