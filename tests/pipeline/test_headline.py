@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from tests.support.snakemake_plans import copy_tree, planned_jobs, run
+from tests.support.snakemake_plans import copy_tree, planned_jobs, snakemake
 from workflow_scripts.columns import NOT_RUN
 
 STUDY = "config/headline.yaml"
@@ -106,9 +106,10 @@ def test_the_headline_study_is_planned_without_a_network(tmp_path, monkeypatch):
 def test_the_headline_study_ends_in_a_page_with_verdicts(tmp_path):
     """The headline study ends in a page with printed numbers and verdicts."""
     tree = made_smaller(copy_tree(tmp_path))
-    words = ("-m", "snakemake", "--cores", "2", "--quiet", "rules", "--configfile", STUDY, "config/toy.yaml")
-    ended = run(tree, *words)
-    assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-5000:]
+    code, printed = snakemake(
+        tree, "--cores", "2", "--quiet", "rules", "--configfile", STUDY, "config/toy.yaml"
+    )
+    assert code == 0, printed[-5000:]
     check_results(tree / "results/headline")
 
 
