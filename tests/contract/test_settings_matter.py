@@ -57,7 +57,7 @@ INERT = (
     }
     | {
         f"frozen_whitened.whitening.{key}": "build_frozen reads it: the text that the map is fitted on"
-        for key in ("text", "max_sentences", "max_tokens")
+        for key in ("corpus", "max_sentences", "max_tokens")
     }
     | {
         f"{name}.head_at_test": "the readout has no head"

@@ -55,7 +55,7 @@ def test_a_selector_that_is_the_identity_is_a_control_by_name(overlay):
     identities = {
         name
         for name, readout in found.items()
-        if readout["gate"] == "softmax" and (readout["blocks"] == 1 or readout["form"] == "average")
+        if readout["gate"] == "softmax" and (readout["blocks"] == 1 or readout["fusion"] == "average")
     }
     assert [name for name in identities if ".identity-" not in name] == []
     assert (len(identities) >= 12) == (overlay == "config/config.yaml")

@@ -186,7 +186,7 @@ def test_snakemake_stops_before_the_graph_in_these_lines(tree, case):
 def test_words_on_the_command_line_are_read_as_in_a_file(tree):
     """Words on the command line are what they are in a file and braces no wildcards."""
     numbers = ["offline=true", "training={max_steps: 7, learning_rate: 1.0e-4}", "data_root=null"]
-    words = ["report={page: {shows: 'the set {a, b}'}}"]
+    words = ["report={page: {can_show: 'the set {a, b}'}}"]
     target = ("--", "./results/demo/report.html")
     code, printed = snakemake(
         tree, "-n", "--quiet", "all", "--configfile", DEMO, "--config", *numbers, *words, *target

@@ -24,6 +24,12 @@ PLACES = {
     ("travel", "lr_budget"): "methods.simcse_3r.threshold",
     ("keeps_prompt", "keep_prompt"): "methods.pooled_cls",
     ("first_state", "first_layer"): "methods.simcse_layerattpooler.readout",
+    ("form", "fusion"): "methods.simcse_s2sent.readout",
+    ("form", "training_text"): "corpora.wiki1m_fr.round_trip",
+    ("shows", "can_show"): "report.page",
+    ("text", "document_text"): "extraction.weightings.idf_task",
+    ("text", "corpus"): "methods.frozen_whitened.whitening",
+    ("text", "text_version"): "suites.sts.sts_demo",
 }
 """Old and new key to the block that has it."""
 

@@ -215,7 +215,7 @@ OTHER_VALUES: dict[str, Any] = {
     "classifier": "exact",
     "llms.deepseek_v3.response_format": "json_schema",
     "llms.local.response_format": "text",
-    "methods.frozen_whitened.whitening.text": "wiki1m",
+    "methods.frozen_whitened.whitening.corpus": "wiki1m",
     "methods.sscl.negative_layers": [-2],
     "methods.promptbert_s2sent.readings.mask.method.readout.pooling": "avg",
     "layer": 0,
@@ -265,11 +265,14 @@ OTHER_VALUES: dict[str, Any] = {
     "target": "mean",
     "module": None,  # naming another module asks for other keys; covered by the test of modules
     "form": None,  # likewise
+    "training_text": None,  # likewise
+    "fusion": "average",
     "documents": None,  # likewise
     "fit": None,  # likewise
     "formula": "tokens",
     "unseen": "zero",
-    "text": lambda value: f"{value}x" if "[X]" in value else "templated",
+    "text": lambda value: f"{value}x",
+    "document_text": "templated",
     "schedule": lambda value: "constant" if value == "linear" else "linear",
     "repeated": lambda value: "each" if value == "once" else "once",
     "precision": lambda value: "bfloat16" if value == "float32" else "float32",

@@ -73,7 +73,7 @@ AUGMENTED = {
 }  # fmt: skip
 TRIP = {
     "corpus": "wiki_sentences", "translator": "apertium", "source": "eng", "pivot_language": "spa", "max_sentences": 100,
-    "form": "pairs", "unchanged": "drop",
+    "training_text": "pairs", "unchanged": "drop",
 }  # fmt: skip
 POOL = {
     "generator": "llm", "llm": "deepseek_v3", "prompt": "three_r_exemplars", "corpus": "wiki_sentences", "encoder": "minilm",
@@ -88,7 +88,7 @@ OF_AUGMENTED = {
     "contamination": None,
     "corpora": {
         "wiki_spa": {"round_trip": TRIP, "label": "one"},
-        "wiki_spa_text": {"round_trip": TRIP | {"form": "corpus"}, "label": "two"},
+        "wiki_spa_text": {"round_trip": TRIP | {"training_text": "corpus"}, "label": "two"},
     },
     "exemplars": {"toy": POOL},
     "development": {"dataset": "stsb_dev"},

@@ -28,7 +28,7 @@ def translate(tree, server_url, *arguments, **calls):
     libre["calls"] = {"timeout_seconds": 20, "attempts": 2, "workers": 4} | calls
     trip = {
         "corpus": "wiki_extract", "translator": "libretranslate", "source": "en", "pivot_language": "xx", "max_sentences": SENTENCES,
-        "form": "pairs", "unchanged": "keep",
+        "training_text": "pairs", "unchanged": "keep",
     }  # fmt: skip
     study = {
         "name": "toy",

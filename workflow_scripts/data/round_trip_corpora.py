@@ -90,12 +90,12 @@ def to_train_on(
     forth, back = (repeated(zip(usable["sentence"], usable[leg], strict=True)) for leg in ("pivot", "back"))
     unambiguous = usable[~usable["pivot"].isin(forth) & ~usable["back"].isin(back)]
     dropped["rejected: given to several different sentences"] += len(usable) - len(unambiguous)
-    if shape.form == "pairs":
+    if shape.training_text == "pairs":
         negatives = pa.nulls(len(unambiguous), pa.string())
         return pa.table([unambiguous["sentence"], unambiguous["back"], negatives], schema=TRIPLES), +dropped
     texts = (
         pd.concat([rows["sentence"], unambiguous["back"]])
-        if shape.form == "expanded"
+        if shape.training_text == "expanded"
         else unambiguous["back"]
     )
     distinct = texts.drop_duplicates()

@@ -26,7 +26,7 @@ Config = Sts
 
 def load(task: str, table: pa.Table, config: Config) -> Task:
     """Return a task of scored pairs, or of sentences whose geometry is measured."""
-    table = in_text(config.tasks[task], table, config.text)
+    table = in_text(config.tasks[task], table, config.text_version)
     if task in config.measures:
         return geometry.load(task, table, config.measures[task])
     judged = Judged(task, table["subset"].to_numpy(), table["score"].to_numpy())
@@ -44,7 +44,7 @@ def load(task: str, table: pa.Table, config: Config) -> Task:
 
 
 def in_text(dataset: str, table: pa.Table, text: str) -> pa.Table:
-    """Return pairs with sentences in the form ``Config.text``; SentEval lower-cases all sets except SICK."""
+    """Return pairs with sentences in the form ``Config.text_version``; SentEval lower-cases all sets except SICK."""
     if text == "release" or SIDES[0] not in table.column_names:
         return table
     lower = not dataset.startswith("sick")

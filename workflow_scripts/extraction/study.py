@@ -210,7 +210,7 @@ def token_weights(
     for name, weighting in settings:
         counted: list[Counts] = []
         if isinstance(weighting, Idf) and weighting.documents != "wikitext":
-            text = tokens.raw if weighting.text == "raw" else tokens.filled
+            text = tokens.raw if weighting.document_text == "raw" else tokens.filled
             numbers = groups_U if weighting.documents == "subset" else np.zeros_like(groups_U)
             parts = [np.flatnonzero(numbers == number) for number in range(int(numbers.max(initial=0)) + 1)]
             times = times_U if weighting.repeated == "each" else _once(texts.distinct, numbers)

@@ -114,7 +114,7 @@ PARTS = ("config", "encoders", "corpora", "apis", "exemplars", "datasets", "meth
 GRIDS = "config/experiments"
 """Folder of the grids, relative to the Snakefile's folder."""
 _ADD = "+"
-_OF_ONE_NAME: Config = {"claims": {"papers": []}, "report": {"page": {"shows": None, "cannot_show": None}}}
+_OF_ONE_NAME: Config = {"claims": {"papers": []}, "report": {"page": {"can_show": None, "cannot_show": None}}}
 """Settings about one study: its page's texts and its claims. A file that renames the study drops them."""
 
 

@@ -33,7 +33,9 @@ def corpus_rows(settings: Configuration, corpus: str) -> float:
     """Return the number of sentences in a corpus, by contracts and limits."""
     block = settings.corpora[corpus]
     if isinstance(block, RoundTripCorpus):
-        return translated(settings, block.round_trip) * (2 if block.round_trip.form == "expanded" else 1)
+        return translated(settings, block.round_trip) * (
+            2 if block.round_trip.training_text == "expanded" else 1
+        )
     rows = promised_rows(settings, block.dataset) - block.dev_sentences
     added = promised_rows(settings, block.add_sentences_of) if block.add_sentences_of else 0
     return min(rows, block.max_sentences or math.inf) + added

@@ -36,7 +36,7 @@ NO_AUTO_MODEL = {
     "model_type": "more than a Transformers model: load it with sentence_transformers.SentenceTransformer"
 }
 """The ``config.json`` of a folder that ``AutoModel`` must not load, whose error message quotes it."""
-_OLD_KEYS = {"first_state": "first_layer"}
+_OLD_KEYS = {"first_state": "first_layer", "form": "fusion"}
 """Settings of readouts under the names that older versions saved."""
 
 

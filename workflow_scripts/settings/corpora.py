@@ -40,7 +40,7 @@ class Translation(Settings):
 class Shape(Settings):
     """The form in which round trips become training text."""
 
-    form: Literal["pairs", "corpus", "expanded"] = Field(
+    training_text: Literal["pairs", "corpus", "expanded"] = Field(
         description="pairs: each sentence with its round trip; corpus: round trips instead of the sentences; "
         "expanded: the sentences and, as further sentences, their round trips."
     )

@@ -129,7 +129,7 @@ class Idf(Settings):
     documents: Literal["wikitext", "task", "subset"] = Field(
         description="Texts in which documents are counted."
     )
-    text: Literal["raw", "templated"] = Field(
+    document_text: Literal["raw", "templated"] = Field(
         description="Whether a task's documents are its texts, or the texts inside the template."
     )
     formula: Literal["documents", "tokens"]

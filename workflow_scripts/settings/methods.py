@@ -196,7 +196,7 @@ class Contrastive(TrainingMethod):
 class Whitening(Settings):
     """A linear map, fitted on a text, that gives its vectors mean 0 and identity covariance."""
 
-    text: Annotated[Name, Refers("corpora")] = Field(
+    corpus: Annotated[Name, Refers("corpora")] = Field(
         description="Corpus on which the map is fitted; all sentences of triples are read."
     )
     max_sentences: FirstN
@@ -220,7 +220,7 @@ class Frozen(ReadingMethod):
     @property
     def fitted_on(self) -> str | None:
         """Return the corpus on which the whitening is fitted; None without whitening."""
-        return self.whitening.text if self.whitening else None
+        return self.whitening.corpus if self.whitening else None
 
     def value_errors(self) -> Iterator[ErrorDetails]:
         """Yield an error if vectors of a head or of a published model are to be whitened."""

@@ -222,7 +222,7 @@ class S2Sent(ReadoutConfig):
     kind: Literal["s2sent"]
     blocks: int = Field(gt=0, description="Number n of fused blocks, counted from the last.")
     last_block: bool = Field(description="Whether the last block is among them; the code excludes it.")
-    form: Literal["stack", "average"] = Field(
+    fusion: Literal["stack", "average"] = Field(
         description="stack: a branch for each block (2D SS); average: one branch for their average (1D SS)."
     )
     pooling: Literal["avg", "cls", "mask"] = Field(
@@ -262,7 +262,7 @@ class S2Sent(ReadoutConfig):
     @property
     def is_identity(self) -> bool:
         """Return whether there is only one branch, whose softmax weight is 1."""
-        return self.gate == "softmax" and (self.form == "average" or self.blocks == 1)
+        return self.gate == "softmax" and (self.fusion == "average" or self.blocks == 1)
 
     @property
     def sums_batch(self) -> bool:

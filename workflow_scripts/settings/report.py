@@ -19,7 +19,9 @@ from workflow_scripts.settings.names import Name
 class Page(Settings):
     """Settings of the report's page."""
 
-    shows: str | None = Field(description="Text on the page: conclusions that the study allows; null: none.")
+    can_show: str | None = Field(
+        description="Text on the page: conclusions that the study allows; null: none."
+    )
     cannot_show: str | None = Field(
         description="Text on the page: conclusions that it does not allow; null: none."
     )

@@ -149,7 +149,7 @@ class Configuration(Settings):
         """Return the form of a corpus, for references to it; None if its dataset has no form of a corpus."""
         block = self.corpora[corpus]
         if isinstance(block, RoundTripCorpus):
-            return "triples" if block.round_trip.form == "pairs" else "round trips"
+            return "triples" if block.round_trip.training_text == "pairs" else "round trips"
         form = self.datasets[block.dataset].form if block.dataset in self.datasets else None
         return form if form in ("sentences", "triples") else None
 

@@ -181,7 +181,7 @@ class Sts(SuiteConfig):
     scores: ClassVar[Cells] = cells(("all", "wmean", "mean", "subset:*"), ("spearman", "pearson"))
 
     datasets: list[Pairs] = Field(default=[], description="Datasets of the form pairs; each is a task.")
-    text: Literal["release", "senteval"] = Field(
+    text_version: Literal["release", "senteval"] = Field(
         default="release",
         description="Sentences as released, or tokenised and lower-cased as in SentEval.",
     )
@@ -217,7 +217,7 @@ class Sts(SuiteConfig):
         """Add a label if the text differs from SentEval's, on which published numbers are computed."""
         cased = pieces("Town") != pieces("town")
         of_senteval = any(name in scored and name.startswith(SENTEVAL) for name in self.datasets)
-        released = [RELEASED] if cased and of_senteval and self.text == "release" else []
+        released = [RELEASED] if cased and of_senteval and self.text_version == "release" else []
         return [*super().labels(scored, pieces), *released]
 
     def for_task(self, task: str) -> Self:

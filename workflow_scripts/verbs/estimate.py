@@ -46,7 +46,7 @@ def most_rows(settings: Configuration, corpus: str, data_root: Path | None = Non
     if isinstance(block, RoundTripCorpus):
         trip = block.round_trip
         sources = min(most_rows(settings, trip.corpus, data_root), trip.max_sentences or math.inf)
-        return sources * (2 if trip.form == "expanded" else 1)
+        return sources * (2 if trip.training_text == "expanded" else 1)
     rows = rows_of(block.dataset) - block.dev_sentences
     pairs = rows_of(block.add_sentences_of) if block.add_sentences_of else 0
     return min(rows, block.max_sentences or math.inf) + 2 * pairs

@@ -65,7 +65,7 @@ def test_released_text_is_labelled_where_a_tokeniser_sees_case(tiny_bert):
     cased = toys.make_tokenizer("roberta")
     cased.backend_tokenizer.normalizer = None
     suites = {
-        (names, text): StsSuite(datasets=list(names), max_tokens=8, text=text)
+        (names, text): StsSuite(datasets=list(names), max_tokens=8, text_version=text)
         for names in (("sts12", "lee"), ("lee", "sts17"))
         for text in ("release", "senteval")
     }

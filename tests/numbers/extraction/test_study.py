@@ -290,10 +290,13 @@ OF_2, OF_4, LOG3 = np.log(3 / 2), np.log(5 / 4), np.log(3)
         # [CLS] the river king town [MASK] [SEP], each by the logarithm of documents over those that contain it
         ({}, [0, LOG3, LOG3, OF_2, 0, LOG3, 0]),  # "the" and [MASK] are in no text
         ({"unseen": "zero"}, [0, 0, LOG3, OF_2, 0, 0, 0]),
-        ({"text": "templated"}, [0, 0, LOG3, OF_2, 0, 0, 0]),  # in every text
-        ({"text": "templated", "repeated": "each"}, [0, 0, np.log(5), OF_4, 0, 0, 0]),
-        ({"text": "templated", "documents": "subset"}, [0, 0, np.log(2), 0, 0, 0, 0]),
-        ({"text": "templated", "documents": "subset", "repeated": "each"}, [0, 0, np.log(4), 0, 0, 0, 0]),
+        ({"document_text": "templated"}, [0, 0, LOG3, OF_2, 0, 0, 0]),  # in every text
+        ({"document_text": "templated", "repeated": "each"}, [0, 0, np.log(5), OF_4, 0, 0, 0]),
+        ({"document_text": "templated", "documents": "subset"}, [0, 0, np.log(2), 0, 0, 0, 0]),
+        (
+            {"document_text": "templated", "documents": "subset", "repeated": "each"},
+            [0, 0, np.log(4), 0, 0, 0, 0],
+        ),
     ],
 )
 def test_documents_of_a_task_are_its_texts(tiny_bert, changes, expected):
@@ -307,7 +310,7 @@ def test_documents_of_a_task_are_its_texts(tiny_bert, changes, expected):
     occurring = [texts[number] for number in (0, 1, 1, 1, 2)]
     numbered = texts_of(Task([occurring], lambda _: [], groups=[*"aaaab"]), by_group=True)
     block = {
-        "kind": "idf", "label": "x", "documents": "task", "text": "raw", "formula": "documents", "unseen": "max",
+        "kind": "idf", "label": "x", "documents": "task", "document_text": "raw", "formula": "documents", "unseen": "max",
         "repeated": "once",
     }  # fmt: skip
     opened = ReadyRepresentation(None, read_vocabulary(tokenizer, [], []), None, 2)

@@ -21,7 +21,7 @@ def idf_of(**changes):
         "kind": "idf",
         "label": "x",
         "documents": "task",
-        "text": "raw",
+        "document_text": "raw",
         "formula": "documents",
         "unseen": "max",
         "repeated": "once",

@@ -31,7 +31,7 @@ MAX_TOKENS = 12
 TEXTS = [*toys.sentences(9, seed=4), "x", "The school by the river " * 4]
 TEMPLATE = Template(text='The word of "[X]" is [MASK].', add_period=True)
 SELECTOR = {
-    "kind": "s2sent", "blocks": 2, "last_block": True, "form": "stack", "pooling": "mask", "squeeze": "dct",
+    "kind": "s2sent", "blocks": 2, "last_block": True, "fusion": "stack", "pooling": "mask", "squeeze": "dct",
     "frequencies": 4, "frequency_set": "figure", "dct": "mean", "reduction": 4, "activation": "relu",
     "bias": False, "batch_norm": False, "gate": "softmax",
 }  # fmt: skip

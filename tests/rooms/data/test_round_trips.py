@@ -113,7 +113,9 @@ SHAPES = {
 
 @pytest.mark.parametrize(("made", "form", "unchanged", "rows", "dropped"), SHAPES.values(), ids=SHAPES)
 def test_rows_for_training_and_dropped_rows_by_reason(made, form, unchanged, rows, dropped):
-    table, counted = to_train_on(trips(*made), BASE, Shape(form=form, unchanged=unchanged), None, None)
+    table, counted = to_train_on(
+        trips(*made), BASE, Shape(training_text=form, unchanged=unchanged), None, None
+    )
     assert table.schema == (TRIPLES if form == "pairs" else SENTENCES)
     assert [tuple(row.values()) for row in table.to_pylist()] == rows
     assert counted == dropped
@@ -128,7 +130,7 @@ def test_kept_and_dropped_rows_add_up(rows, form):
     base = pa.table(
         [[row[0] for row in rows], *[pa.array(np.arange(len(rows)), pa.int32())] * 2], schema=SENTENCES
     )
-    kept, dropped = to_train_on(trips(*rows), base, Shape(form=form, unchanged="drop"), None, None)
+    kept, dropped = to_train_on(trips(*rows), base, Shape(training_text=form, unchanged="drop"), None, None)
     assert len(kept) + dropped.total() == len(rows)
     if form == "pairs":
         assert all(row["positive"].strip() and row["positive"] != row["anchor"] for row in kept.to_pylist())
@@ -163,7 +165,7 @@ def test_unlike_round_trips_are_dropped_and_counted():
     base = base_of([f"a b c {n}" for n in range(6)])
     rows = [(0, 0.9, 0.2), (1, 0.49, 0.1), (2, 0.6, 0.61), (3, 0.5, 0.5), (4, 0.2, 0.9), (5, 1.0, -1.0)]
     cosines = table_of(rows, TRIP_COSINES)
-    shape = Shape(form="pairs", unchanged="keep")
+    shape = Shape(training_text="pairs", unchanged="keep")
     pairs, dropped = to_train_on(made, base, shape, cosines, KEPT)
     assert pairs["anchor"].to_pylist() == ["a b c 0", "a b c 3", "a b c 5"]
     assert dropped == {"rejected: unlike its sentence": 2, "rejected: nearer to another sentence": 1}

@@ -130,7 +130,7 @@ def corpus_of(make, vectors_of):  # noqa: F811
         rows = zip([r["row"] for r in usable], own.tolist(), other.tolist(), strict=True)
         thresholds = Thresholds(minimum=0.5, rejected_share=0.999)
         cosines = table_of(rows, TRIP_COSINES)
-        shape = Shape(form="pairs", unchanged="keep")
+        shape = Shape(training_text="pairs", unchanged="keep")
         try:
             pairs, dropped = to_train_on(trips, base_of(SENTENCES), shape, cosines, thresholds)
         except DataError:  # all are rejected

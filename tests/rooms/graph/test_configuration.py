@@ -57,11 +57,11 @@ def test_a_study_of_another_name_inherits_no_texts_and_claims():
 
     def described(**given):
         config = load_config(ROOT, [ROOT / DEMO], given)
-        return [bool(config["report"]["page"][key]) for key in ("shows", "cannot_show")], config["claims"]
+        return [bool(config["report"]["page"][key]) for key in ("can_show", "cannot_show")], config["claims"]
 
     assert described(offline=True) == ([True, True], merged_config(DEMO)["claims"])
     assert described(name="mine") == ([False, False], {"papers": [], "scale": "demo"})
-    own = {"page": {"shows": "That it runs."}}
+    own = {"page": {"can_show": "That it runs."}}
     assert described(name="mine", report=own, claims={"papers": ["jtcse"]}) == (
         [True, False],
         {"papers": ["jtcse"], "scale": "demo"},

@@ -170,7 +170,7 @@ SWEEP = {
     "encoder": "x",
     "corpus": "c",
     "tag": "t",
-    "overrides": {"method": {"readout": {"form": "stack", "blocks": 9}}},
+    "overrides": {"method": {"readout": {"fusion": "stack", "blocks": 9}}},
     "sweep": {"method.readout.blocks": [1, 3], "training.learning_rate": [5.0e-5, 0.5]},
 }
 
@@ -185,7 +185,7 @@ def test_a_sweep_is_a_run_for_every_combination():
     ]
     last = runs["simcse_s2sent.x.c.t.blocks3-learning_rate0p5"]
     assert last.run.overrides.given() == {
-        "method": {"readout": {"form": "stack", "blocks": 3}},
+        "method": {"readout": {"fusion": "stack", "blocks": 3}},
         "training": {"learning_rate": 0.5},
     }
     assert SWEEP["overrides"]["method"]["readout"]["blocks"] == 9  # the block itself is left alone

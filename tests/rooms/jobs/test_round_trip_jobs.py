@@ -60,7 +60,7 @@ class Workshop(api_jobs.Workshop):
 
     def gather(self, items):
         settings = {
-            "shape": {"form": "pairs", "unchanged": "drop"}, "max_sentences": None, "label": LABEL, "similarity": None,
+            "shape": {"training_text": "pairs", "unchanged": "drop"}, "max_sentences": None, "label": LABEL, "similarity": None,
         }  # fmt: skip
         files = {"train": "train.parquet", "dropped": "dropped.parquet", "sentences": "base.parquet"}
         trips = [f"trips/{item}.parquet" for item in items]

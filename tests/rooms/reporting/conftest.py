@@ -35,7 +35,7 @@ REPORT = {
     "learning_curves": {"loss_blocks": 40},
     "cosine_density": {"task": "stsb_test", "edges": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0], "bandwidth": 0.03},
     "alignment_uniformity": {"task": "space"},
-    "page": {"shows": "That it runs.", "cannot_show": "Which method is better."},
+    "page": {"can_show": "That it runs.", "cannot_show": "Which method is better."},
 }
 CLAIMED = {
     "table": "lab", "run": "simcse.minilm_mlm.wiki_extract", "heading": "STS-B", "difference": 2.5, "low": 2.25, "high": 2.75,

@@ -29,7 +29,7 @@ def asked(of_api, **limits):
 def trip(translator, form, most):
     made = {"corpus": "wiki", "source": "en", "pivot_language": "fr", "unchanged": "keep"}
     return {
-        "round_trip": made | {"translator": translator, "form": form, "max_sentences": most},
+        "round_trip": made | {"translator": translator, "training_text": form, "max_sentences": most},
         "label": None,
     }
 

@@ -19,7 +19,7 @@ three blocks, a = 4 becomes half of its value in Equation 10, which is minus a =
 ``dct: printed`` is Equation 10 over N L, ``sum`` is Equation 10; for a < N all three are the same up to N L.
 
 Equation 4 with one branch is the identity: a softmax over one number is 1. The paper's rows "S2Sent (1D SS)"
-cannot come from it. ``form: average`` runs them as a control, and ``gate: batch`` runs them like the code.
+cannot come from it. ``fusion: average`` runs them as a control, and ``gate: batch`` runs them like the code.
 
 Shape suffixes: B sentences, N blocks, L tokens, D width, R bottleneck, M parts of the features, A frequencies of
 the block axis, F frequencies of the token axis, G branches.
@@ -137,7 +137,7 @@ class Readout(ReadoutModule):
         # A buffer: a tensor made of numbers within a step would wait for the GPU, and could not be captured.
         self.register_buffer("frequencies", torch.tensor(pairs), persistent=False)
         self.dct = "mean" if is_average else options.dct
-        self.branches = 1 if options.form == "average" or options.gate == "linear" else options.blocks
+        self.branches = 1 if options.fusion == "average" or options.gate == "linear" else options.blocks
         is_identity = options.gate == "softmax" and self.branches == 1
         without = options.squeeze == "none"
         reads_batch = options.gate == "batch" if without else self.dct == "grid" and not is_identity
@@ -164,7 +164,7 @@ class Readout(ReadoutModule):
         """
         with torch.autocast(mask_BL.device.type, enabled=False):
             states_BNLD = torch.stack(tuple(hidden_states[self.blocks]), dim=1).to(self.reduce.weight.dtype)
-            if self.options.form == "average":
+            if self.options.fusion == "average":
                 states_BNLD = states_BNLD.mean(dim=1, keepdim=True)
             if self.options.squeeze == "none":
                 return self.pool(self.fuse(states_BNLD, self.excite_tokens(states_BNLD)), ids_BL, mask_BL)

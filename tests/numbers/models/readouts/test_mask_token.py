@@ -21,7 +21,7 @@ PROMPTS = {  # text, and the own masks as slices of all masks of a filled prompt
     "both sides": ("[MASK] : [X] is [MASK] and [MASK]", None),
 }
 SELECTOR = {
-    "kind": "s2sent", "blocks": 1, "last_block": True, "form": "average", "pooling": "mask", "squeeze": "gap",
+    "kind": "s2sent", "blocks": 1, "last_block": True, "fusion": "average", "pooling": "mask", "squeeze": "gap",
     "frequencies": 1, "frequency_set": "figure", "dct": "mean", "reduction": 2, "activation": "relu", "bias": True,
     "batch_norm": False, "gate": "softmax",
 }  # fmt: skip

@@ -21,7 +21,7 @@ from workflow_scripts.settings.readouts import S2Sent
 
 CPU = torch.device("cpu")
 BLOCK = {
-    "kind": "s2sent", "blocks": 3, "last_block": True, "form": "stack", "pooling": "avg", "squeeze": "dct",
+    "kind": "s2sent", "blocks": 3, "last_block": True, "fusion": "stack", "pooling": "avg", "squeeze": "dct",
     "frequencies": 4, "frequency_set": "figure", "dct": "mean", "reduction": 4, "activation": "relu",
     "bias": False, "batch_norm": False, "gate": "softmax",
 }  # fmt: skip
@@ -257,7 +257,7 @@ def test_equal_gates_give_the_average_of_the_blocks():
     ), average)  # fmt: skip
 
 
-@pytest.mark.parametrize("changes", [{"blocks": 1}, {"form": "average"}], ids=["one block", "average"])
+@pytest.mark.parametrize("changes", [{"blocks": 1}, {"fusion": "average"}], ids=["one block", "average"])
 def test_one_branch_is_the_identity(changes):
     """O-31: whatever the gates, v = u; the code's gate is none, and declares that it depends on the batch."""
     hidden, batch = states(), batch_of(5, 3)
