@@ -50,8 +50,8 @@ def test_a_slice_holds_the_defaults_of_its_settings(study):
     wildcards = Wildcards(fromdict={"suite": name})
     held = json.loads(settings_of(lambda _: study.settings, suite="suites.sts.{suite}")(wildcards))["suite"]
     assert held == study.settings.suites.sts[name].model_dump(mode="json")
-    assert held["text"] == "release"
-    assert "text" not in written
+    assert held["text_version"] == "release"
+    assert "text_version" not in written
 
 
 def test_a_study_takes_its_workplace_and_sets_none(no_variables, monkeypatch):
