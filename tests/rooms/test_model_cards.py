@@ -65,3 +65,36 @@ def test_a_card_names_the_sources_behind_everything():
     ]
     assert "sick_r_all" in PlannedPage(study).datasets
     assert study.read_corpora == ["wiki1m", "wiki_extract", "wiki_sentences"]
+
+
+def test_a_card_names_texts_that_are_fitted_or_counted():
+    """A card names the text of a whitening, and that whose frequent words its exemplars have, also of members."""
+    config, grids = copy.deepcopy(CONFIG), copy.deepcopy(GRIDS)
+    three_r = {"method": "simcse_3r", "encoder": "minilm", "corpus": "wiki_extract"}
+    whitened = {"method": "frozen_whitened", "encoder": "minilm"}
+    config["methods"]["simcse_3r"]["pool"] = "wiki1m_300"
+    config["encoders"]["both"] = {"label": None, "runs": [three_r, whitened]}
+    grids["demo"]["runs"] = [three_r, whitened, {"method": "ensemble", "encoder": "both"}]
+    study = study_of(config, grids)
+    named = {run: [source["name"] for source in card_of(study, run)["data"]] for run in study.runs}
+    assert named == {
+        "simcse_3r.minilm.wiki_extract": ["wiki1m", "wiki_extract"],
+        "frozen_whitened.minilm": ["nli"],
+        "ensemble.both": ["nli", "wiki1m", "wiki_extract"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "runs", "expected"),
+    [
+        ({}, [{"method": "frozen_whitened", "encoder": "minilm"}], ["nli"]),
+        ({"exemplar_pools": ["wiki1m_300"]}, [{"method": "frozen_avg", "encoder": "minilm"}], ["wiki1m"]),
+    ],
+    ids=["a whitening", "a pool that no run uses"],
+)
+def test_a_page_lists_datasets_that_only_such_texts_need(changes, runs, expected):
+    grids = copy.deepcopy(GRIDS)
+    grids["demo"]["runs"] = runs
+    page = PlannedPage(study_of(CONFIG | changes, grids))
+    assert page.reads()["train"] == [f"<results>/corpora/{name}/train.parquet" for name in expected]
+    assert {*expected} <= {*page.datasets}

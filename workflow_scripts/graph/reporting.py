@@ -222,7 +222,7 @@ def card(run: PlannedRun) -> str:
     """Return encoders, data and settings of a run for the template of model cards, as JSON."""
     settings = run.study.settings
     published, corpora = run.study.behind([run.encoder, run.teacher])
-    names = settings.corpus_datasets(corpora | ({run.corpus} if run.corpus else set()))
+    names = settings.corpus_datasets(corpora | run.read_corpora)
     blocks = {name: settings.datasets[name] for name in names}
     return as_json(
         {

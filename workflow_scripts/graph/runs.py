@@ -96,6 +96,12 @@ class PlannedRun:
         return self.method.fitted_on
 
     @property
+    def read_corpora(self) -> set[str]:
+        """Return the corpora on which it is trained, something is fitted, or its pool of exemplars is based."""
+        pool = self.study.settings.exemplars[self.pool].corpus if self.pool else None
+        return {*filter(None, (self.corpus, self.fitted_on, pool))}
+
+    @property
     def length(self) -> str:
         """Return the length of its training in words, for tables."""
         epochs, steps = self.training.epochs, self.training.max_steps

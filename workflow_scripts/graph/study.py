@@ -135,10 +135,10 @@ class Study:
 
     @cached_property
     def read_corpora(self) -> list[str]:
-        """Return the corpora on which runs or their encoders are trained or fitted."""
-        fitted = {run.fitted_on for run in self.made_runs.values() if run.fitted_on}
-        trained = {str(run.corpus) for run in self.trainings.values()}
-        return sorted(trained | fitted | self.behind(self._named)[1])
+        """Return the corpora that runs, their encoders and pools of exemplars are made from."""
+        of_runs = {corpus for run in self.made_runs.values() for corpus in run.read_corpora}
+        of_pools = {self.settings.exemplars[pool].corpus for pool in self.asked_pools}
+        return sorted(of_runs | of_pools | self.behind(self._named)[1])
 
     @cached_property
     def asked_pools(self) -> list[str]:
@@ -159,10 +159,11 @@ class Study:
         adapted = {
             encoder.block.adapt.corpus for encoder in reached if isinstance(encoder.block, AdaptedEncoder)
         }
-        trained = {run.corpus for encoder in reached for run in encoder.members().values() if run.corpus}
+        members = {name for encoder in reached for name in encoder.members()}
+        of_members = {corpus for name in members for corpus in self.runs[name].read_corpora}
         return {
             encoder.name for encoder in reached if isinstance(encoder.block, FetchedEncoder)
-        }, adapted | trained
+        }, adapted | of_members
 
     def reached(self, names: Iterable[str | None]) -> set[str]:
         """Return the given encoders that are defined, and all encoders from which they are made."""
