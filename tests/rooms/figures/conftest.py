@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import pandas as pd
 import pyarrow as pa
 import pytest
+from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
 from tests.rooms.reporting.conftest import finished
@@ -51,6 +53,16 @@ def shown(
 def texts(svg: str) -> list[str]:
     """The texts of an SVG, in their order."""
     return ["".join(node.itertext()) for node in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def shadow_of(axes: Axes) -> dict[float, tuple[float, float]]:
+    """Return the lower and the upper end of the only shadow of a panel, by place on the horizontal axis."""
+    (shadow,) = [one for one in axes.collections if isinstance(one, PolyCollection)]
+    ((corners,),) = [path.to_polygons(closed_only=False) for path in shadow.get_paths()]
+    heights: dict[float, list[float]] = {}
+    for x, y in corners:
+        heights.setdefault(float(x), []).append(round(float(y), 9))
+    return {x: (min(ys), max(ys)) for x, ys in heights.items()}
 
 
 @pytest.fixture

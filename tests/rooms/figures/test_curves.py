@@ -1,12 +1,14 @@
 """Lines over optimiser steps, and words by frequency."""
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
-from tests.rooms.figures.conftest import FOOTNOTE, shown
+from tests.rooms.figures.conftest import FOOTNOTE, shadow_of, shown
 from workflow_scripts.columns import HISTORY, METRICS, WORD_COUNTS
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.figures.curves import draw_curves
 from workflow_scripts.provenance.closure import ROOT
 
 
@@ -42,6 +44,20 @@ def test_losses_are_means_of_blocks(drawn):
     points = drawn(pa.table(history).cast(HISTORY), blocks=2).data
     shown = [tuple(row) for row in points[["metric", "step", "value"]].to_numpy()]
     assert shown == [("loss", 2, 2), ("loss", 4.5, 2.5), ("dev_score", 2, 0.5), ("dev_score", 4, 0.7)]
+
+
+def test_a_shadow_reaches_from_the_lowest_to_the_highest_seed():
+    values = {1: (0.1, 0.4), 2: (0.5, 0.6), 3: (0.2, 0.9)}
+    points = [
+        ("a.b", seed, metric, step, value)
+        for metric in ("loss", "dev_score")
+        for seed, both in values.items()
+        for step, value in zip((10, 20), both, strict=True)
+    ]
+    drawn = draw_curves(pd.DataFrame(points, columns=["run", "seed", "metric", "step", "value"]))
+    assert len(drawn.axes) == 2
+    for axes in drawn.axes:
+        assert shadow_of(axes) == {10: (0.1, 0.5), 20: (0.4, 0.9)}
 
 
 def test_a_long_path_is_thinned_out_between_its_ends(drawn):

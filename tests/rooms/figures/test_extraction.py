@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from tests.rooms.figures.conftest import FOOTNOTE, shown
+from tests.rooms.figures.conftest import FOOTNOTE, shadow_of, shown
 from tests.rooms.reporting.test_extraction import NAMES, VARIANTS, row, rows
 from workflow_scripts.columns import EXTRACTION, TABLE
 
@@ -76,6 +76,30 @@ def test_the_shadow_is_the_standard_deviation_of_a_sample(made):
     given = [row("plain", task, value, layers="0") for task, value in (("sts12", 0.5), ("sts13", 0.6))]
     (point,) = made("layer_lines", given).data.to_dict("records")
     assert (point["y"], point["spread"]) == (pytest.approx(55), pytest.approx(50**0.5))
+
+
+def test_the_shadow_reaches_one_standard_deviation_to_each_side(made):
+    scores = {("sts12", "0"): 0.5, ("sts13", "0"): 0.6, ("sts12", "1"): 0.3, ("sts13", "1"): 0.3}
+    given = [row("plain", task, value, layers=layer) for (task, layer), value in scores.items()]
+    (panel,) = made("layer_lines", given).picture.axes
+    deviation = 50**0.5
+    assert [*shadow_of(panel).values()] == [
+        pytest.approx(ends) for ends in ((55 - deviation, 55 + deviation), (30, 30))
+    ]
+
+
+def test_the_cross_of_a_map_is_at_its_best_value(made):
+    scores = {("0", 0.0): 0.1, ("0", 0.5): 0.4, ("1", 0.0): 0.3, ("1", 0.5): 0.7}
+    given = [
+        row("plain", "sts12", value, layers=layer, mixing_weight=share)
+        for (layer, share), value in scores.items()
+    ]
+    drawn = made("mixing_map", given, split=False).picture
+    (axes,) = [axes for axes in drawn.axes if axes.lines]
+    ((across, down),) = axes.lines[0].get_xydata().tolist()
+    columns = {tick.get_position()[0]: tick.get_text() for tick in axes.get_xticklabels()}
+    shares = {tick.get_position()[1]: tick.get_text() for tick in axes.get_yticklabels()}
+    assert (columns[across], shares[down]) == ("1", "0.5")
 
 
 def test_the_input_embeddings_are_layer_minus_1(made):

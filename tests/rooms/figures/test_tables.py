@@ -170,6 +170,26 @@ def test_a_bar_of_a_sweep_is_one_sd(swept):
     np.testing.assert_allclose(bars[:, :, 1], [[69.5, 70.5]] * 12)
 
 
+def test_a_line_of_a_sweep_goes_through_medians(swept):
+    """For each number of blocks, there are runs with three numbers of frequencies."""
+    means = {
+        f"s2sent.x.c.blocks{blocks}-frequencies{count}": mean
+        for blocks, three in ((1, (70.0, 73.0, 80.0)), (3, (61.0, 60.0, 50.0)))
+        for count, mean in zip((1, 4, 16), three, strict=True)
+    }
+    (panel,) = swept(means=means).picture.axes
+    lines = [line.get_ydata().tolist() for line in panel.lines if len(line.get_xdata()) == 2]
+    assert [73, 60] in lines
+
+
+def test_each_series_has_a_baseline_of_its_own_if_they_differ(swept):
+    method = {"method": "s2sent", "encoder": ["x", "y"], "corpus": "c", "baseline": "base.{encoder}"}
+    runs = [{"method": "base", "encoder": ["x", "y"]}, method | {"sweep": {"method.blocks": [1, 3]}}]
+    points = rows_of(swept(SWEPT | {"runs": runs}).data)
+    baselines = {(row["run"], row["series"]) for row in points if row["place"] is None}
+    assert baselines == {("base.x", "s2sent.x.c"), ("base.y", "s2sent.y.c")}
+
+
 def test_runs_with_a_given_value_are_points_next_to_swept_ones(swept):
     """Runs that differ in tag alone are one series; a baseline has no place; a panel may show another column."""
     block = {"method": "three_r", "encoder": "x", "corpus": "c"}
