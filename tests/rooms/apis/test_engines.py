@@ -81,6 +81,13 @@ def test_an_answer_without_an_end_ends_the_job(make, ask, name, monkeypatch):
         assert len(server.requests) == 1
 
 
+def test_a_longer_answer_than_any_real_one_ends_the_job(make, ask, name):
+    with FaultServer(PROPER[name], [fault(200, " " * (8 << 20) + HTML)]) as server:
+        with pytest.raises(ApiError, match=r"llms\.toy: http://127\S+: no complete answer within .* 8 MB"):
+            ask(make(name, server))
+        assert len(server.requests) == 1
+
+
 def test_answers_in_flight_are_saved_when_a_job_ends(make, ask, name, ledger):
     with FaultServer(PROPER[name], [None] * 30 + [fault(401)] * 99) as server:
         with pytest.raises(ApiError, match="key is wrong"):

@@ -108,6 +108,28 @@ def test_a_sum_of_runs_depends_on_the_code_of_their_readouts():
     assert readouts <= {*joined.loading}
 
 
+def test_a_sum_with_another_readout_is_still_loaded_as_a_sum():
+    config = merged_config(DEMO)
+    member = {"method": "jtcse", "encoder": "demo_twin", "corpus": "wiki_extract"}
+    config["encoders"]["one"] = {"label": None, "runs": [member]}
+    study = Study(
+        Configuration.strictly(config), {"demo": grid({"method": "pooled_avg", "encoder": "one"})}, ROOT
+    )
+    assert "models.ensemble" in study.runs["pooled_avg.one"].loading
+
+
+def test_the_cost_of_a_sum_is_compared_with_its_first_encoder():
+    config = merged_config(DEMO)
+    config["encoders"]["two"] = {
+        "label": None,
+        "runs": [{"method": "frozen_avg", "encoder": name} for name in ("minilm_mlm", "minilm")],
+    }
+    grids = {"demo": grid({"method": "ensemble", "encoder": "two"})}
+    assert (
+        Study(Configuration.strictly(config), grids, ROOT).runs["ensemble.two"].first_encoder == "minilm_mlm"
+    )
+
+
 def test_settings_are_merged_in_their_order():
     """Shared, the encoder's, the method's, the reading's, the run's; what a layer leaves unset, it changes nothing of."""
     config = merged_config(DEMO)
