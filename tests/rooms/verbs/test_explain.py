@@ -115,6 +115,13 @@ def test_the_tree_has_jobs_hashes_labels_and_what_it_leaves_out(root):
     assert "(2 inputs of other rows left out)\n" in shown
 
 
+def test_labels_of_an_input_that_was_made_again_are_shown_too(root, study):
+    study.write_encoder(labels=("another stand-in",))
+    code, shown = printed("explain", SCORE)
+    assert code == 1
+    assert {"[1] another stand-in", "[2] stand-in encoder"} <= {*shown.splitlines()}
+
+
 @pytest.mark.parametrize(
     ("cell", "complaint"),
     [
