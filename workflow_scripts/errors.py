@@ -32,6 +32,8 @@ class ErrorDetails(NamedTuple):
     """The subject of the setting, such as the runs that have it."""
     file: str = ""
     """The setting's file, below the repository's root; empty if it may be one of several."""
+    decided_by: str = ""
+    """Dotted path of the setting that decides which keys are known here; empty if none does."""
 
     def __str__(self) -> str:
         """Return the line to print: place, problem and remedy."""
@@ -42,7 +44,9 @@ class ErrorDetails(NamedTuple):
 
     def under(self, path: str, file: str = "") -> "ErrorDetails":
         """Return the error about a setting below ``path``."""
-        return self._replace(path=f"{path}.{self.path}" if path else self.path, file=file or self.file)
+        above = f"{path}." if path else ""
+        decided_by = f"{above}{self.decided_by}" if self.decided_by else ""
+        return self._replace(path=f"{above}{self.path}", file=file or self.file, decided_by=decided_by)
 
 
 class SemblanceError(Exception):

@@ -52,7 +52,7 @@ def open_study(
         plain, errors = read_grids(config, root / "config")
         study, more = checked(config, plain, root)
         files = [*map(from_here, configfiles)]
-        lines = [placed(error, root, files, given or {}) for error in [*errors, *more]]
+        lines = placed([*errors, *more], root, files, given or {})
         # A YAML alias repeats one error in many blocks, all with the same line.
         first: dict[ErrorDetails, ErrorDetails] = {}
         for error in lines:

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -19,6 +19,8 @@ from workflow_scripts.errors import ConfigError, ErrorDetails, advice, refuse, s
 from workflow_scripts.graph.slices import Config, flat
 from workflow_scripts.provenance.key import canonical
 
+_GIVEN = "--config"
+"""Name of the layer of values of the command line."""
 _AFTER_CONFIGFILE = "Check the path after --configfile; write targets after --."
 
 
@@ -127,7 +129,7 @@ def load_config(
     root: Path,
     configfiles: Iterable[str | Path] = (),
     given: Mapping[str, Any] | None = None,
-    origin: str = "--config",
+    origin: str = _GIVEN,
 ) -> Config:
     """Return the configuration of the repository's files, with others merged into it in order.
 
@@ -185,30 +187,68 @@ def read_mapping(file: Path) -> Mapping[str, Any]:
     return content
 
 
-def placed(error: ErrorDetails, root: Path, files: Iterable[str], given: Mapping[str, Any]) -> ErrorDetails:
-    """Return an error with the last file that contains its setting, and the line there.
+class _Place(NamedTuple):
+    """Place of a setting."""
+
+    number: int
+    """Number of its file among those in which it may be."""
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        """Return the place as it is printed; values of the command line have no line."""
+        return self.file if self.file == _GIVEN else f"{self.file}:{self.line}"
+
+
+def placed(
+    errors: Iterable[ErrorDetails], root: Path, files: Iterable[str], given: Mapping[str, Any]
+) -> list[ErrorDetails]:
+    """Return errors with the last file that contains their setting and the line there, in the order of these.
+
+    If a file gives a block of an earlier file another form, errors about the block's earlier keys have both places.
 
     Args:
-        error: Error about a setting of a grid or of one of the files; others are returned unchanged.
+        errors: Errors about settings of the files or of a grid; others are returned unchanged.
         root: Folder of the Snakefile.
         files: Files that override the repository's, in order.
         given: Values of the command line.
     """
-    if error.file.startswith(f"{GRIDS}/"):
-        layers = {str(root / error.file): root / error.file}
-        texts = {}
-    elif error.file:
-        return error
-    else:
-        layers = {str(file): file for file in [*base_files(root), *map(Path, files)]}
-        texts = {"--config": json.dumps(as_in_a_file(given), default=str)}
-    texts = {name: file.read_text("utf-8") for name, file in layers.items() if file.is_file()} | texts
-    above, _, _ = error.path.rpartition(".")
-    for path in filter(None, (error.path, above)):  # the last key may be missing
-        for name, text in reversed(texts.items()):
-            if line := _lines(text).get(path):
-                return error._replace(file=name if name == "--config" else f"{name}:{line}")
-    return error
+    paths = [*base_files(root), *map(Path, files)]
+    layers = {str(path): path.read_text("utf-8") for path in paths if path.is_file()}
+    layers[_GIVEN] = json.dumps(as_in_a_file(given), default=str)
+    pairs = [_placed(error, root, layers) for error in errors]
+    return [error for _, error in sorted(pairs, key=lambda pair: pair[0])]
+
+
+def _placed(
+    error: ErrorDetails, root: Path, layers: Mapping[str, str]
+) -> tuple[tuple[int, str, int], ErrorDetails]:
+    """Return an error with its place, and a key that sorts errors: by layer, then by grid, then those of no file."""
+    texts, after = layers, len(layers)
+    if error.file:
+        file = root / error.file
+        texts = {str(file): file.read_text("utf-8")} if file.is_file() else {}
+    place, decided = _place(error.path, texts), _place(error.decided_by, texts)
+    if place is None:
+        return (after if error.file else after + 1, error.file, 0), error
+    about, remedy = error.about, error.remedy
+    if decided and decided.number != place.number:
+        place, earlier = max(place, decided), min(place, decided)
+        about = str(earlier)
+        if place is decided:
+            remedy = "Give the block another name: a file cannot remove keys of an earlier one."
+    order = (after if error.file else place.number, error.file, place.line)
+    return order, error._replace(file=str(place), about=about, remedy=remedy, decided_by="")
+
+
+def _place(path: str, texts: Mapping[str, str]) -> _Place | None:
+    """Return the place of a setting in the last text that has it or, if none has its last key, the block around it."""
+    above, _, _ = path.rpartition(".")
+    for setting in filter(None, (path, above)):
+        for number, (file, text) in reversed([*enumerate(texts.items())]):
+            if line := _lines(text).get(setting):
+                return _Place(number, file, line)
+    return None
 
 
 @cache

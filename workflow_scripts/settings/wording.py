@@ -4,7 +4,7 @@ import difflib
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from textwrap import shorten
 from typing import Any, NamedTuple, TypeVar, get_args, get_origin
 
@@ -45,6 +45,24 @@ class _Location(NamedTuple):
     """Known keys of the block that contains the last step."""
     meaning: str
     """Description of the setting, without its full stop."""
+    form: "_Form | None"
+    """The form of the block, if it has one of several."""
+
+
+class _Form(NamedTuple):
+    """One of several forms of a block."""
+
+    path: Keys
+    """Path of the setting that decides the form."""
+    words: str
+    """This setting as it is written; its value, if it may have several forms with it."""
+    others: Collection[str]
+    """Keys of the other forms."""
+
+    @property
+    def is_by_key(self) -> bool:
+        """Return whether the key decides, and not its value."""
+        return self.words == self.path[-1]
 
 
 def read(kind: type[S], value: Any, *, partial: bool = False) -> tuple[S | None, list[ErrorDetails]]:
@@ -68,23 +86,23 @@ def read(kind: type[S], value: Any, *, partial: bool = False) -> tuple[S | None,
 def _worded(raw_errors: Sequence[Any], kind: type[Settings], whole: Any) -> Iterator[ErrorDetails]:
     """Yield the details of each of pydantic's errors, only once for a value that matches none of several forms."""
     valued = defaultdict[Keys, list[tuple[Any, _Location]]](list)
-    for raw in raw_errors:
-        location = _located(kind, raw, whole)
+    located = [(raw, _located(kind, raw, whole)) for raw in raw_errors]
+    mixed = {location.path[:-1] for raw, location in located if _mixes_forms(raw, location)}
+    for raw, location in located:
         path = ".".join(location.path)
         match raw["type"]:
             case "value_error":  # raised by Settings.value_errors
                 error = raw["ctx"]["error"]
                 assert isinstance(error, ConflictError), error
                 yield from (detail.under(path) for detail in error.errors)
-            case "missing" if _has_old_name(location):
-                pass  # reported as renamed
+            case "missing" if _has_old_name(location) or location.path[:-1] in mixed:
+                pass  # reported as renamed, or perhaps missing in the wrong form only
             case "missing" | "union_tag_not_found":
                 yield ErrorDetails(path, "missing", "Add it, or check the block's name.")
             case "extra_forbidden" if name := new_name(location.path[-1], location.known):
                 yield ErrorDetails(path, f"renamed to {name}", f"Write `{name}`.")
             case "extra_forbidden":
-                meant = _meant(location.path[-1], location.known, *_home(location))
-                yield ErrorDetails(path, "unknown key", meant or advice(location.path[-1], location.known))
+                yield _unknown_key(location)
             case "string_pattern_mismatch" if raw["loc"][-1] == "[key]":
                 yield ErrorDetails(path, *_NO_KEYS.get(raw["ctx"]["pattern"], (raw["msg"],)))
             case "unknown_kind":
@@ -103,6 +121,25 @@ def _worded(raw_errors: Sequence[Any], kind: type[Settings], whole: Any) -> Iter
         yield ErrorDetails(".".join(keys), f"{problem}; found {shorten(value, _LONGEST)}{meaning}", hint)
 
 
+def _mixes_forms(raw: Any, location: _Location) -> bool:
+    """Return whether an error is about a key of one form in a block with the key that tells another form."""
+    form = location.form
+    return bool(
+        form and raw["type"] == "extra_forbidden" and form.is_by_key and location.path[-1] in form.others
+    )
+
+
+def _unknown_key(location: _Location) -> ErrorDetails:
+    """Return the error about a key that its block does not have, or not in this form."""
+    *_, key = location.path
+    path, remedy = ".".join(location.path), _meant(key, location.known, *_home(location))
+    if location.form and not remedy and key in location.form.others:
+        problem = f"not a key of a block with `{location.form.words}`"
+        decided_by = ".".join(location.form.path)
+        return ErrorDetails(path, problem, advice(key, location.known), decided_by=decided_by)
+    return ErrorDetails(path, "unknown key", remedy or advice(key, location.known))
+
+
 def _has_old_name(location: _Location) -> bool:
     """Return whether a block that lacks a key has it under an earlier name."""
     block = location.values[-1]
@@ -115,9 +152,10 @@ def _located(kind: type[Settings], error: Any, value: Any) -> _Location:
     Its steps are keys, numbers and, for a value of several possible forms, the name of the form.
     """
     path, values, known = list[str](), [value], list[str]()
-    blocks, meaning, is_key = {kind}, "", False
+    blocks, meaning, is_key, form = {kind}, "", False, None
     for step in error["loc"]:
         if len(blocks) > 1 and not is_key and (told := _told(blocks, step)):
+            form = _form_of(path, step, told, blocks - told)
             blocks = told
             continue
         fields = {name: field for block in blocks for name, field in block.model_fields.items()}
@@ -129,13 +167,14 @@ def _located(kind: type[Settings], error: Any, value: Any) -> _Location:
             values.append(value)
         if field:
             blocks, meaning = classes_in(field.annotation), (field.description or "").removesuffix(".")
+            form = None
         is_key = bool(field and get_origin(field.annotation) is dict)
     if error["type"] == "missing":
         path.append(error["loc"][-1])
     if error["type"].startswith("union_tag"):
         path.append(error["ctx"]["discriminator"].strip("'"))
         values.append(error["ctx"].get("tag"))
-    return _Location(tuple(path), values, sorted(known), meaning)
+    return _Location(tuple(path), values, sorted(known), meaning, form)
 
 
 def classes_in(kind: Any) -> set[type[Settings]]:
@@ -154,6 +193,16 @@ def _told(blocks: Iterable[type[Settings]], tag: str) -> set[type[Settings]]:
         if any(tag in get_args(field.annotation) for field in fields[block].values())
     }
     return valued or {block for block in fields if tag in fields[block]}
+
+
+def _form_of(
+    path: Sequence[str], tag: str, told: Iterable[type[Settings]], others: Iterable[type[Settings]]
+) -> _Form:
+    """Return the form of the block at ``path`` that a tag selects: the value of a key or, failing that, a key."""
+    fields = [name_field for block in told for name_field in block.model_fields.items()]
+    key = next((name for name, field in fields if tag in get_args(field.annotation)), tag)
+    words = tag if key == tag else f"{key}: {tag}"
+    return _Form((*path, key), words, {name for block in others for name in block.model_fields})
 
 
 def _home(location: _Location) -> list[str]:

@@ -116,7 +116,7 @@ def answer(
         study = open_study(whole_config(call), ROOT)
         results += checks(study, jobs, profile, ask=not (offline or study.workplace.offline))
         unfit = training_errors(study, jobs, gpus_for(profile))
-        results += [(False, str(placed(error, ROOT, call.configfiles, call.config))) for error in unfit]
+        results += [(False, str(error)) for error in placed(unfit, ROOT, call.configfiles, call.config)]
         capacity = capacity_of(profile, cores)
         times, notes = _times(study, jobs, capacity, planning, measure=measure)
         tables = [

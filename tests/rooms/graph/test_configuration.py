@@ -1,5 +1,7 @@
 """Files of the configuration: how they are laid over each other, and how their mistakes are told."""
 
+import re
+
 import pytest
 import yaml
 from pydantic import Field
@@ -7,6 +9,7 @@ from snakemake.utils import update_config
 
 from tests.support.snakemake_plans import DEMO, ROOT, merged_config
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.graph.checks import open_study
 from workflow_scripts.graph.configuration import as_in_a_file, base_files, load_config
 from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.study import Configuration
@@ -153,7 +156,7 @@ HUB_ENCODER = {"kind": "hub", "repository": "team/model"}
         ({"fetch": {"sources": [{"kind": "hub"}], "licence": "MIT"}}, ["encoders.mine.fetch.sources.0.repository: missing."]),
         ({"fetch": {"sources": [{"kind": "hubb"}], "licence": "MIT"}}, ["encoders.mine.fetch.sources.0.kind: must be one of 'local'"]),
         ({"fetch": {"sources": [{"repository": "a"}], "licence": "MIT"}}, ["encoders.mine.fetch.sources.0.kind: missing."]),
-        ({"fetch": {"sources": [HUB_ENCODER | {"path": "a"}], "licence": "MIT"}}, ["encoders.mine.fetch.sources.0.path: unknown key. Choose from: kind, repository"]),
+        ({"fetch": {"sources": [HUB_ENCODER | {"path": "a"}], "licence": "MIT"}}, ["encoders.mine.fetch.sources.0.path: not a key of a block with `kind: hub`. Choose from: kind, repository"]),
     ],
 )  # fmt: skip
 def test_a_block_is_told_what_its_nearest_form_lacks(block, found):
@@ -163,6 +166,67 @@ def test_a_block_is_told_what_its_nearest_form_lacks(block, found):
     lines = [*map(str, read(Configuration, config)[1])]
     assert len(lines) == len(found)
     assert all(line.startswith(start) for line, start in zip(lines, found, strict=True))
+
+
+def lines_of(folder, *contents, given=None):
+    """The lines with which a study ends whose files after the demo's have these contents; ``…/`` is the folder."""
+    paths = [folder / f"{number}.yaml" for number in range(len(contents))]
+    for path, content in zip(paths, contents, strict=True):
+        path.write_text(content)
+    files = [ROOT / DEMO, *paths]
+    with pytest.raises(SystemExit) as ended:
+        open_study(load_config(ROOT, files, given), ROOT, files, given)
+    return str(ended.value.code).removeprefix("ConfigError: ").replace(f"{folder}/", "").splitlines()
+
+
+TRIP = "{corpus: wiki1m, translator: google, source: en, pivot_language: fr, max_sentences: 1, form: pairs, unchanged: keep}"
+TWO_FORMS = f"""corpora:
+  a: {{dataset: wiki1m, dev_sentences: 0, max_sentences: 1}}
+  b: {{round_trip: {TRIP}, label: null}}
+"""
+RENAME = "Give the block another name: a file cannot remove keys of an earlier one."
+
+
+def test_another_form_of_a_block_has_the_places_of_both(tmp_path):
+    """A file that gives a block another form is named, and not only the earlier file whose keys do not fit then."""
+    overlay = f"corpora:\n  b: {{dataset: wiki1m}}\n  a:\n    round_trip: {TRIP}\n"
+    assert lines_of(tmp_path, TWO_FORMS, overlay) == [
+        "1.yaml:2: corpora.b.dataset (0.yaml:3): not a key of a block with `round_trip`. "
+        "Choose from: label, round_trip.",
+        f"1.yaml:4: corpora.a.dataset (0.yaml:2): not a key of a block with `round_trip`. {RENAME}",
+    ]
+    one_file = f"corpora:\n  mine:\n    dataset: wiki1m\n    round_trip: {TRIP}\n"
+    assert lines_of(tmp_path, one_file) == [
+        "0.yaml:3: corpora.mine.dataset: not a key of a block with `round_trip`. Choose from: label, round_trip."
+    ]
+
+
+def test_another_value_that_tells_the_form_has_both_places(tmp_path):
+    """A method with another module, by a file or the command line, is an error of that place."""
+    template = re.escape("methods.diffcse.KEY (PLACE): not a key of a block with `module: simcse`. " + RENAME)
+    wanted = template.replace("KEY", r"\w+").replace("PLACE", r"\S*/config/methods\.yaml:\d+")
+    changed = {"methods": {"diffcse": {"module": "simcse"}}}
+    by_place = {
+        "0.yaml:2: ": lines_of(tmp_path, "methods:\n  diffcse: {module: simcse}\n"),
+        "--config: ": lines_of(tmp_path, given=changed),
+    }
+    for place, lines in by_place.items():
+        assert lines
+        assert [line for line in lines if not re.fullmatch(place + wanted, line)] == []
+
+
+def test_errors_come_in_the_order_of_files_and_lines(tmp_path):
+    """Errors of one round come in the order in which the files are read, then by line; the command line is last."""
+    first = (
+        "mteb: {lists: 3}\nsuites:\n  sts: 5\ntraining:\n  batch_siz: 1\n  max_steps: many\n  batch_size: 0\n"
+    )
+    second = "\n" * 9 + "encoders: {bert_base: 4}\ncache: 1\n"
+    lines = lines_of(tmp_path, first, second, given={"training": {"seeds": 0}, "experiments": ["demmo"]})
+    places = [":".join(line.split(":")[:2]) for line in lines]
+    assert places == [
+        *("0.yaml:1", "0.yaml:3", "0.yaml:5", "0.yaml:6", "0.yaml:7", "1.yaml:10", "1.yaml:11"),
+        *("--config: experiments", "--config: training.seeds"),
+    ]
 
 
 class Small(Settings):
