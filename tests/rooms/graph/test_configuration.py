@@ -179,7 +179,7 @@ def lines_of(folder, *contents, given=None):
     return str(ended.value.code).removeprefix("ConfigError: ").replace(f"{folder}/", "").splitlines()
 
 
-TRIP = "{corpus: wiki1m, translator: google, source: en, pivot_language: fr, max_sentences: 1, form: pairs, unchanged: keep}"
+TRIP = "{corpus: wiki1m, translator: google, source: en, pivot_language: fr, max_sentences: 1, training_text: pairs, unchanged: keep}"
 TWO_FORMS = f"""corpora:
   a: {{dataset: wiki1m, dev_sentences: 0, max_sentences: 1}}
   b: {{round_trip: {TRIP}, label: null}}
