@@ -105,7 +105,7 @@ def test_a_cost_is_the_sum_of_the_trainings_behind_a_system():
         if one["cost"] and (own := costs.get(f"training_cost_{method}")):
             twins = 2 * costs["training_cost_simcse_round_trips"] if encoder == "lab_twins" else 0
             summed[name] = f"{own + twins:.1f}"
-    assert {"TNCSE", "JTCSE", "3R", "DiffCSE"} <= summed.keys()
+    assert {"TNCSE", "JTCSE", "3R", "SSCL"} <= summed.keys()
     assert {name: systems[name]["cost"] for name in summed} == summed
 
 
@@ -138,7 +138,7 @@ def test_the_readme_counts_verdicts_as_the_table_of_claims_does():
     counted, compared = (ROOT / "resources/laboratory/claims.md").read_text("utf-8").split("\n\n")
     supported, contradicted, undecided, not_run = map(int, re.findall(r"\d+", counted.splitlines()[-1]))
     assert supported + contradicted + undecided == len(compared.splitlines()) - 2
-    sentence = re.search(r"\d+ claims,\s+\[the laboratory\].*?\.\s", README, re.DOTALL)
+    sentence = re.search(r"\d+\s+claims,\s+\[the laboratory\].*?\.\s", README, re.DOTALL)
     counts = [supported + contradicted + undecided + not_run, supported, contradicted, undecided, not_run]
     assert [int(number) for number in re.findall(r"\d+", sentence[0])] == counts
 
