@@ -138,7 +138,7 @@ def test_with_two_seeds_the_page_promises_no_p(finished, tmp_path_factory, monke
     assert f"N{said}" in of_two
     assert f"n{said}" in of_two
     assert said not in words_of(finished)
-    for promise in ("p of the two-sided t-test over seeds", "p of the claim alone", "p / corrected"):
+    for promise in ("p of the two-sided t-test over seeds", "p of the claim by itself", "p / corrected"):
         assert promise not in of_two, promise
         assert promise in words_of(finished), promise
 
