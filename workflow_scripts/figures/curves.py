@@ -39,7 +39,8 @@ _LINES: dict[str, Any] = {
 
 # Training loss and development score
 
-_AXES = {"loss": "training loss", "dev_score": "development score"}
+_PANELS = {"loss": ("Training loss", "loss"), "dev_score": ("Development score", "Spearman correlation")}
+"""Title and vertical axis of each metric's panel."""
 HOW_DRAWN = (
     "Lines: means over seeds; shadows: from the lowest seed to the highest. The loss is averaged over equal blocks of "
     "steps."
@@ -78,10 +79,10 @@ def draw_curves(points: pd.DataFrame) -> Figure:
         points, **_LINES, row="metric", hue="run", style="run", errorbar=("pi", 100), **panel_size(1, 2),
         facet_kws={"sharey": False, "legend_out": False},
     )  # fmt: skip
-    grid.set_titles("{row_name}")
     grid.set_xlabels("optimiser steps")
     for metric, axes in grid.axes_dict.items():
-        axes.set_ylabel(_AXES[metric])
+        title, measured = _PANELS[metric]
+        axes.set(title=title, ylabel=measured)
     if (points["value"] > 0).all():
         log_scale(grid.axes_dict["loss"])
     picture: Figure = grid.figure
@@ -104,7 +105,8 @@ def curves(histories: Iterable[RunTable], loss_blocks: int) -> pd.DataFrame:
 
 # The threshold of 3R
 
-_METRICS = ("threshold", "reduced_dimensions")
+_METRICS = {"threshold": "threshold c", "reduced_dimensions": "dimensions below c"}
+"""Vertical axis of each metric's panel."""
 _MOST_POINTS = 200  # maximum for a line; a figure of this width shows no more detail
 _ONE_SEED = "A line is one seed: a threshold starts at a random value, so seeds are not averaged."
 
@@ -126,14 +128,15 @@ def threshold_path(request: FigureRequest[Settings]) -> Drawn:
     import seaborn
 
     points = paths(run_tables(request.inputs["metrics"], METRICS))
-    named = points.assign(panel=points["run"] + "\n" + points["metric"]).astype({"seed": "str"})
+    named = points.assign(panel=[*zip(points["run"], points["metric"], strict=True)]).astype({"seed": "str"})
     columns = side_by_side(2, 2)
     grid = seaborn.relplot(
         named, **_LINES, col="panel", col_wrap=columns, hue="seed", **panel_size(columns, 1.6),
         facet_kws={"sharey": False, "legend_out": False},
     )  # fmt: skip
-    grid.set_titles("{col_name}")
-    grid.set_axis_labels("optimiser steps", "")
+    grid.set_xlabels("optimiser steps")
+    for (run, metric), axes in grid.axes_dict.items():
+        axes.set(title=run, ylabel=_METRICS[metric])
     return Drawn(points, grid.figure, [_ONE_SEED])
 
 

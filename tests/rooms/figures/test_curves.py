@@ -69,6 +69,20 @@ def test_a_long_path_is_thinned_out_between_its_ends(drawn):
     assert len(drawn(metrics(7)).data) == 14
 
 
+def test_panels_name_what_they_measure_in_words(drawn):
+    """No panel is named after a column or a metric of the files."""
+    history = pa.Table.from_pylist([dict.fromkeys(HISTORY.names, 1)], schema=HISTORY)
+    curves, path = drawn(history), drawn(metrics(5))
+    titles = [(axes.get_title(), axes.get_ylabel()) for axes in curves.picture.axes]
+    assert titles == [("Training loss", "loss"), ("Development score", "Spearman correlation")]
+    run = "simcse.mini.wiki"
+    assert [(axes.get_title(), axes.get_ylabel()) for axes in path.picture.axes] == [
+        (run, "threshold c"),
+        (run, "dimensions below c"),
+    ]
+    assert [text for text in (*curves.texts, *path.texts) if "_" in text] == []
+
+
 # Words by frequency
 
 PRINTED = ROOT / "resources/published/three_r_table5.csv"
