@@ -404,8 +404,11 @@ def latex(sheet: Sheet, command: str, best: Collection[tuple[str, str]] = (), *,
 
 
 def _in_latex(text: str) -> str:
-    """Return text that LaTeX prints unchanged, in one line; letters of any alphabet stay, as UTF-8."""
-    return re.sub(r"\s+", " ", text).translate(_IN_LATEX)
+    """Return text that LaTeX prints unchanged, in one line; letters of any alphabet stay, as UTF-8.
+
+    The two signs of a comparison such as >= become one.
+    """
+    return re.sub(r"\s+", " ", text).replace("<=", "≤").replace(">=", "≥").translate(_IN_LATEX)
 
 
 _CSV_FIELDS = [

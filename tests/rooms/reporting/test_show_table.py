@@ -176,6 +176,15 @@ def test_a_papers_value_is_in_every_form_as_in_the_csv():
     assert "paper 57.50" in in_terminal(one, 100)
 
 
+@pytest.mark.parametrize(
+    ("written", "printed"),
+    [("score >= 0.6, p<=.05", r"score $\geq$ 0.6, p$\leq$.05"), ("a < b > c = d", "a $<$ b $>$ c = d")],
+)
+def test_comparisons_have_the_signs_of_papers(written, printed):
+    text = latex(sheet([row("a", labels=[f"substitution: {written}"])], title=written), "show")
+    assert text.count(printed) == 2  # title and substitution
+
+
 def test_signs_of_latex_are_escaped_in_every_text():
     escaped = r"{[}a{]} 50\% \& \{x\}\_\$1\textasciicircum{}2\textasciitilde{}\#\textbackslash{}{*}"
     rows = [row(run, HOSTILE, labels=[HOSTILE], note=HOSTILE) for run in RUNS]
@@ -328,7 +337,7 @@ def test_learning_curves_of_two_studies_are_one_figure(two_studies):
     assert 'style="background: white"' in picture
     assert code == 0
     assert said["verdict"] == f"both.svg: 2 trainings of {', '.join(runs)}"
-    for text in (*runs, "optimiser steps", "training loss", "development score"):
+    for text in (*runs, "optimiser steps", "Training loss", "Development score"):
         assert f">{text}</text>" in picture
     scored = pandas.read_parquet(history).dropna(subset="dev_score")
     points = [
