@@ -108,7 +108,10 @@ def test_words_of_the_paper_and_the_corpus_are_joined_by_rank(stored):
     assert rows[103] == ["w103", 1897, 0.103, "second", 13874, 0.0105]
     assert rows[197] == ["w197", 1803, 0.197, "word not legible", 8143, None]
     assert rows[99] == ["w99", 1901, 0.099, None, None, None]
-    assert [len(axes.lines) for axes in picture.axes] == [2, 2]
+    for axes, name in zip(picture.axes, ("count", "change_rate"), strict=True):
+        ours, theirs = (line.get_xydata() for line in axes.lines)
+        np.testing.assert_array_equal(ours, points[["rank", name]])
+        np.testing.assert_array_equal(theirs, points[["rank", f"printed_{name}"]].astype(float))
     assert {"3R, Table 5", "10000", FOOTNOTE} <= {*found}
 
 

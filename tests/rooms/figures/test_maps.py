@@ -1,6 +1,7 @@
 """Maps of attention weights, and of what is inside small models."""
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 import torch
@@ -62,6 +63,28 @@ def test_all_layers_are_drawn_and_no_more_than_six_side_by_side(stored):
     maps = [axes for axes in drawn.axes if axes.get_title()]
     assert [axes.get_title() for axes in maps] == [f"a\n{layer}" for layer in range(1, 13)]
     assert {axes.get_subplotspec().get_topmost_subplotspec().get_gridspec().ncols for axes in maps} == {6}
+
+
+def test_a_map_has_queries_as_rows_and_means_over_seeds():
+    """The first query attends to both tokens by 0.2 and 0.8, with another seed by 0.4 and 0.6; the second by halves."""
+    weights = {1: [[0.2, 0.8], [0.5, 0.5]], 2: [[0.4, 0.6], [0.5, 0.5]]}
+    points = pd.DataFrame(
+        [
+            ("a.b", "a sentence", query, key, TOKENS[key], weight)
+            for rows in weights.values()
+            for query, row in enumerate(rows)
+            for key, weight in enumerate(row)
+        ],
+        columns=["run", "panel", "query", "key", "token", "weight"],
+    )
+    (axes,) = (
+        axes
+        for axes in draw_maps(points, "panel", ("query", "key", "token"), "weight", 0, 1).axes
+        if axes.get_title()
+    )
+    (drawn,) = axes.collections
+    np.testing.assert_allclose(drawn.get_array(), [[0.3, 0.7], [0.5, 0.5]])
+    assert axes.get_ylim() == (2, 0)  # the first query is on top
 
 
 # Models
