@@ -96,6 +96,18 @@ def test_notes_and_substitutions_of_all_tables_are_numbered_once():
     assert head[-2:] == ["A [1]", "B (b) [2]"]
 
 
+def test_a_joined_table_has_the_strictest_level_of_its_tables():
+    """A p-value of .03 is below one level only; a table without tests, whose level is 0, sets none."""
+    tables = [
+        sheet([row(run, heading, p_value=0.03)], [heading], alpha=alpha)
+        for run, heading, alpha in (("a", "A", 0.05), ("b", "B", 0.01), ("c", "C", 0.0))
+    ]
+    found = selection.join(dict(zip("xyz", tables, strict=True)), "heading")
+    assert found.alpha == 0.01
+    assert {*found.cells["star"]} == {""}
+    assert [*tables[0].cells["star"]] == ["*"]
+
+
 def test_equal_cells_are_one_with_the_labels_of_both():
     one, two = (sheet(scores({"a": 1.0}, labels=[label])) for label in ("s", "t"))
     (cell,) = joined(one, two).rows
