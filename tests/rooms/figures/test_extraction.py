@@ -1,5 +1,6 @@
 """Figures of the extraction study, made of scores that are known."""
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -41,6 +42,25 @@ def test_a_scatter_is_kept_as_the_cells_of_a_table(made):
     """Claims are judged by them."""
     points = pa.Table.from_pandas(made("variant_scatter").data, preserve_index=False)
     assert points.schema.remove_metadata() == TABLE
+
+
+def test_a_scatter_has_its_axes_and_pearsons_r_in_the_legend(made):
+    """Variants of one model: idf adds 0.1 to both scores, a z-score 0.05; one variant has a lower score."""
+    lower = {("idf_task", "zscore"): 0.2}
+    given = [
+        score | {"value": lower.get((score["weighting"], score["postprocess"]), score["value"])}
+        if score["kind"] == "sts"
+        else score
+        for score in rows()
+    ]
+    drawn = made("variant_scatter", given, models=["BERT"])
+    (axes,) = drawn.picture.axes
+    isotropy, sts = (0.1, 0.15, 0.2, 0.25), (60, 65, 70, 20)
+    np.testing.assert_allclose(
+        sorted(axes.collections[0].get_offsets().tolist()), list(zip(isotropy, sts, strict=True))
+    )
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("IsoScore", "STS")
+    assert f"(r = {np.corrcoef(isotropy, sts)[0, 1]:.2f})" in drawn.said
 
 
 def test_a_map_shows_the_mean_over_draws(made):

@@ -182,6 +182,12 @@ def test_a_line_of_a_sweep_goes_through_medians(swept):
     assert [73, 60] in lines
 
 
+def test_a_dotted_line_is_at_the_score_of_the_baseline(swept):
+    (panel,) = swept(SWEPT | {"baseline": "base.x"}, means={"base.x": 64.0}).picture.axes
+    (dotted,) = [line for line in panel.lines if line.get_linestyle() == ":"]
+    assert {*dotted.get_ydata()} == {64}
+
+
 def test_each_series_has_a_baseline_of_its_own_if_they_differ(swept):
     method = {"method": "s2sent", "encoder": ["x", "y"], "corpus": "c", "baseline": "base.{encoder}"}
     runs = [{"method": "base", "encoder": ["x", "y"]}, method | {"sweep": {"method.blocks": [1, 3]}}]

@@ -1,11 +1,13 @@
 """A failed job leaves one sentence on the terminal, and it is the last; a changed setting leaves no JSON there."""
 
+import logging
 import re
 
 import pytest
+from snakemake_interface_logger_plugins.common import LogEvent
 
 from tests.support.snakemake_plans import ROOT, run
-from workflow_scripts.graph.console import why
+from workflow_scripts.graph.console import FailureFilter, why
 
 SNAKEFILE = """
 from workflow_scripts.graph.console import report_failures
@@ -53,6 +55,24 @@ def test_a_first_try_that_fails_is_named_at_once(tmp_path):
     printed = end_of_run(tmp_path, tries, "--retries", "1", code=0)
     assert "Failed: fails, log logs/one.log" in printed
     assert "DataError" not in printed
+
+
+def test_a_job_that_a_retry_has_finished_is_not_among_the_failed(capsys):
+    """Keys of the events as Snakemake has them: ``jobid`` of a failed job, ``job_id`` of a finished one."""
+    errors = [
+        {"event": LogEvent.JOB_ERROR, "jobid": number, "rule_name": "fails", "rule_msg": "", "log": [log]}
+        for number, log in ((1, "one.log"), (2, "two.log"))
+    ]
+    passed = FailureFilter()
+    for event in (*errors, {"event": LogEvent.JOB_FINISHED, "job_id": 1}):
+        passed.filter(logging.makeLogRecord(event))
+    capsys.readouterr()
+    passed.filter(
+        logging.makeLogRecord({"msg": "WorkflowError:\nAt least one job did not complete successfully."})
+    )
+    printed = capsys.readouterr().err
+    assert "two.log" in printed
+    assert "one.log" not in printed
 
 
 @pytest.mark.parametrize(

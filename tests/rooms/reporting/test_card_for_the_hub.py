@@ -7,6 +7,7 @@ import tomllib
 from base64 import b64decode
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import pandas as pd
 import pytest
 import yaml
 from huggingface_hub import ModelCard, metadata_load
@@ -14,7 +15,7 @@ from huggingface_hub.repocard_data import model_index_to_eval_results
 
 from tests.support.snakemake_plans import ROOT, run_alone
 from workflow_scripts.reporting.citations import OF_METHODS, OF_READOUTS, bibtex, papers_of
-from workflow_scripts.reporting.model_card import metadata
+from workflow_scripts.reporting.model_card import metadata, over_seeds
 
 CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
 ENCODER = {"name": "minilm", "licence": "Apache-2.0", "origin": "a package", "hub": "some/encoder"}
@@ -72,6 +73,16 @@ def test_each_score_stands_once(tmp_path):
     name, results = model_index_to_eval_results(metadata_load(front_matter(tmp_path))["model-index"])
     assert name == "simcse.minilm.wiki"
     assert len(results) == 3
+
+
+def test_a_card_has_its_seeds_score_next_to_the_mean_over_seeds():
+    """By hand: 0.5, 0.6 and 0.7 have the mean 0.6 and, with n - 1, the standard deviation 0.1; parts are left out."""
+    whole = {"kind": "sts", "suite": "sts", "task": "sts12", "aggregation": "all", "metric": "spearman"}
+    part, gap = whole | {"aggregation": "all:a"}, whole | {"metric": "pearson"}
+    rows = [whole | {"seed": seed, "value": value} for seed, value in ((1, 0.5), (2, 0.6), (3, 0.7))]
+    rows += [part | {"seed": 3, "value": 0.1}, gap | {"seed": 3, "value": None}]
+    (row,) = over_seeds(pd.DataFrame(rows), 3)
+    assert row == whole | {"value": 0.7, "count": 3, "mean": pytest.approx(0.6), "std": pytest.approx(0.1)}
 
 
 def test_a_score_has_the_task_of_its_suite(tmp_path):
