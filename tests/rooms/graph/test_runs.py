@@ -54,6 +54,7 @@ def test_grids_share_runs_and_join_their_seeds():
 
 
 TRAINED = {"method": "simcse", "encoder": "minilm_mlm", "corpus": "wiki_extract"}
+FROZEN = {"method": "frozen_avg", "encoder": "minilm"}
 
 
 def test_a_grid_reads_only_its_own_seeds_of_a_shared_run():
@@ -64,10 +65,33 @@ def test_a_grid_reads_only_its_own_seeds_of_a_shared_run():
     assert study.runs[name].files("{seed}") == ["1", "2", "3"]
 
 
+@pytest.mark.parametrize(
+    ("dataset", "selects", "tasks"), [("stsb_dev", "stsb_dev", ["stsb_dev"]), (None, "wiki_extract", None)]
+)
+def test_a_table_is_told_what_selected_its_checkpoints(dataset, selects, tasks):
+    config = merged_config(DEMO)
+    config["development"]["dataset"] = dataset
+    suites = {"sts": "stsb_test", "stsb_dev_only": "stsb_dev"}
+    columns = [SHARED | {"suite": suite, "tasks": [task]} for suite, task in suites.items()]
+    block = grid(TRAINED, FROZEN, suites={"sts": [*suites]}, columns=columns)
+    table = Study(Configuration.strictly(config), {"demo": block}, ROOT).grids["demo"]
+    assert table.chosen_by == {"simcse.minilm_mlm.wiki_extract": selects}
+    assert table.development == tasks
+
+
+def test_only_runs_to_choose_from_have_their_histories_read():
+    several = TRAINED | {"show_best": True, "sweep": {"training.learning_rate": [0.1, 0.2]}}
+    block = grid(TRAINED | {"tag": "as_it_is"}, several, FROZEN, seeds=[3])
+    table = Study(Configuration.strictly(merged_config(DEMO)), {"demo": block}, ROOT).grids["demo"]
+    assert sorted(table.histories) == [
+        f"<results>/runs/simcse.minilm_mlm.wiki_extract.learning_rate{rate}/seed3/history.parquet"
+        for rate in ("0p1", "0p2")
+    ]
+
+
 def test_a_sum_reads_trained_members_by_seed_and_frozen_once():
     config = merged_config(DEMO)
-    frozen = {"method": "frozen_avg", "encoder": "minilm"}
-    config["encoders"]["two"] = {"label": None, "runs": [TRAINED, frozen]}
+    config["encoders"]["two"] = {"label": None, "runs": [TRAINED, FROZEN]}
     grids = {"demo": grid({"method": "ensemble", "encoder": "two", "per_seed": True})}
     assert Study(Configuration.strictly(config), grids, ROOT).runs["ensemble.two"].start("2") == [
         "<results>/runs/simcse.minilm_mlm.wiki_extract/seed2/model/record.json",
