@@ -54,6 +54,16 @@ def test_an_experiment_has_the_figures_of_its_inputs(study, grid, drawn):
     assert figures.drawn() == [*record, *others]
 
 
+def test_words_are_those_of_the_text_that_was_translated(study):
+    runs = [
+        {"method": "simcse", "encoder": "minilm", "corpus": corpus}
+        for corpus in ("wiki_spa", "wiki_sentences")
+    ]
+    figures = asking(study, runs=runs, baseline=None, word_frequencies={"words": 200}, token_similarity=None)
+    files = figures.by_experiment["demo"]["word_frequencies"].files
+    assert files["words"] == ["<results>/corpora/wiki_sentences/words.parquet"]
+
+
 def asking_claims(study, papers):
     """The figures of the study with claims of other papers."""
     claims = study.settings.claims.model_copy(update={"papers": papers})
