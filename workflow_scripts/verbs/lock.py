@@ -6,7 +6,8 @@ excludes its record, so equal results have equal hashes.
 With --check FILE, nothing is written, and the artefacts are compared with those of an earlier lock. Each artefact that
 was added, removed or changed is listed with its first difference, in this order: settings, code, packages, sources,
 inputs, machine. If nothing differs, the file was edited and its checksum renewed, or its job is not deterministic. With
---short, the verb prints one line: whether the printed numbers are those of the lock.
+--short, the verb prints one line: whether the printed numbers are those of the lock. Model cards that were made after
+the lock are counted, but are not a difference.
 
 Exit code 1 if any artefact was added or removed, or has other contents or settings.
 
@@ -35,6 +36,8 @@ from workflow_scripts.verbs.records import Facts, Records, compare
 
 LOCK = Path("results/provenance.lock.json")
 """Default path of the lock, the only file below results/ that Git tracks."""
+_CARDS = "write_model_card"
+"""Rule of the artefacts that a study has only on request."""
 ANOTHER_MACHINE = "another machine:"
 UNEXPLAINED = (
     "no difference in its making: the file was edited and its checksum renewed, or its job is not "
@@ -142,6 +145,8 @@ class LockComparison(NamedTuple):
     """A row for each printed number that differs: table, cell, number in the lock, present number."""
     compared: int
     """Number of printed numbers in the lock."""
+    cards: int
+    """Number of model cards that were made after the lock."""
 
 
 def check(studies: list[Path], was: Lock) -> LockComparison:
@@ -153,9 +158,11 @@ def check(studies: list[Path], was: Lock) -> LockComparison:
     }
     here = wanted & now.contents.keys()
     changed = {name for name in here if _stated(was, name) != _stated(now, name)}
+    added = now.contents.keys() - wanted
+    cards = {name for name in added if study.by_file[name].rule == _CARDS}
     rows = [
         *((name, "damaged", "its checksum does not match; see verify") for name in study.damage),
-        *((name, "added", "not in the lock") for name in now.contents.keys() - wanted),
+        *((name, "added", "not in the lock") for name in added - cards),
         *((name, "changed", _why(was, now, study, name)) for name in changed),
         *((name, "removed", "only in the lock") for name in wanted - here - study.damage.keys()),
     ]
@@ -169,6 +176,7 @@ def check(studies: list[Path], was: Lock) -> LockComparison:
         [dict(zip(("path", "kind", "why"), row, strict=True)) for row in sorted(rows)],
         [row for row in printed if row["was"] != row["now"]],
         len(printed),
+        len(cards),
     )
 
 
@@ -260,7 +268,8 @@ def answer(
         studies = [*map(Path, of_lock)]
     folders = audited_folders(studies, configfile, config)
     comparison = check(folders, was)
-    said = f"{comparison.same} artefacts as in {locked}, {len(comparison.differences)} not"
+    cards = f"; model cards made since: {comparison.cards}" if comparison.cards else ""
+    said = f"{comparison.same} artefacts as in {locked}, {len(comparison.differences)} not{cards}"
     words = ["python", "-m", "workflow_scripts", "lock", *map(str, folders), "--check", str(locked)]
     return Answer(
         _in_short(comparison, f"`{shlex.join(words)}` for details") if short else said,
@@ -269,7 +278,7 @@ def answer(
             PrintedTable("differences", comparison.differences, shown=() if short else None),
             PrintedTable("numbers", comparison.numbers, shown=()),
         ],
-        {"equal": comparison.same},
+        {"equal": comparison.same, "model_cards": comparison.cards},
     )
 
 

@@ -11,7 +11,7 @@ from tests.rooms.verbs.conftest import STUDY, flip_a_byte, reseal
 from tests.support.verb_answers import data, printed
 from workflow_scripts.columns import TABLE as TABLE_COLUMNS
 from workflow_scripts.errors import DataError
-from workflow_scripts.provenance.artefacts import read_record
+from workflow_scripts.provenance.artefacts import read_record, writing_model_folder
 from workflow_scripts.verbs.lock import LOCK, UNEXPLAINED, commit_of, machine
 
 TABLE = "tables/main.parquet"
@@ -91,6 +91,32 @@ def test_added_removed_and_damaged_artefacts_are_found(root, locked, study):
         ("runs/plain/seed2/model/record.json", "added", "not in the lock"),
         (TABLE, "removed", "only in the lock"),
     ]
+
+
+def write_card(study, run, seed):
+    """Write the card of a model, as its rule does."""
+    folder = f"runs/{run}/seed{seed}/card"
+    outputs = [f"{folder}/README.md", f"{folder}/record.json"]
+    made = study.made_by(
+        "write_model_card", outputs, inputs={"model": f"runs/{run}/seed{seed}/model/record.json"}
+    )
+    with writing_model_folder(study.place(folder), made) as card:
+        (card / "README.md").write_text(f"# {run}")
+
+
+def test_model_cards_made_after_the_lock_are_no_difference(root, locked, study):
+    """They are made on request; a card of the lock is compared as any other artefact."""
+    for seed in (1, 2):
+        write_card(study, "simcse", seed)
+    code, said = data("lock", STUDY, "--check", locked)
+    assert (code, said["differences"], said["model_cards"]) == (0, [], 2)
+    assert said["verdict"] == "15 artefacts as in lock.json, 0 not; model cards made since: 2"
+    assert printed("lock", STUDY, "--check", locked, "--short")[1].startswith("As published: 15 artefacts")
+    study.write_run("plain", 2)
+    assert [kind for _, kind, _ in checked(locked)] == ["added", "added"]
+    edit(locked, contents={f"{STUDY}/runs/simcse/seed1/card/record.json": "0" * 64})
+    assert ("runs/simcse/seed1/card/record.json", "changed") in [row[:2] for row in checked(locked)]
+    assert data("lock", STUDY, "--check", locked)[1]["model_cards"] == 1
 
 
 def test_a_changed_artefact_names_the_cause(root, locked, study):
