@@ -1,5 +1,7 @@
 """The terminal of one call of snakemake: checks of its files and targets, started jobs, reasons of failures.
 
+Lines of this project are records of Snakemake's logger, so --quiet all, --nocolor and loggers of plugins hold for them.
+
 Snakemake prints a failed job's command twice, with its complete log, and both versions of all params if one has
 changed. These stay in the run's own log. The last lines on the terminal give the reason of each failure.
 """
@@ -73,11 +75,11 @@ def print_study(config: Mapping[str, Any], configfiles: Iterable[str | Path], gp
     read = ", ".join(map(from_here, configfiles)) or "the repository's own files (no --configfile given)"
     if is_in_job():
         return
-    _say(f"Study {config.get('name')}, from {read}")
+    logger.info(f"Study {config.get('name')}, from {read}")
     if gpus:
-        _say(f"GPUs of this machine: {gpus}, each used by one job at a time")
+        logger.info(f"GPUs of this machine: {gpus}, each used by one job at a time")
     elif cards.lack_cuda():
-        _say(
+        logger.info(
             f"PyTorch {installed('torch')} cannot use this machine's GPUs: make environment LOCK=requirements-gpu.lock"
         )
 
@@ -85,7 +87,7 @@ def print_study(config: Mapping[str, Any], configfiles: Iterable[str | Path], gp
 def warn(line: str) -> None:
     """Print a warning when a run starts, unless it is empty."""
     if line:
-        _say(line)
+        logger.info(line)
 
 
 def print_gaps(runs_by_reason: Mapping[str, Sequence[str]]) -> None:
@@ -93,7 +95,7 @@ def print_gaps(runs_by_reason: Mapping[str, Sequence[str]]) -> None:
     if is_in_job():
         return
     for reason, runs in runs_by_reason.items():
-        _say(f"Gap: {reason} ({len(runs)} run{'s' if len(runs) > 1 else ''})")
+        logger.info(f"Gap: {reason} ({len(runs)} run{'s' if len(runs) > 1 else ''})")
 
 
 def print_lines(lines: Iterable[str]) -> None:
@@ -101,7 +103,7 @@ def print_lines(lines: Iterable[str]) -> None:
     if is_in_job():
         return
     for line in lines:
-        _say(line)
+        logger.info(line)
 
 
 def check_targets(workflow: Any, results: str) -> None:
@@ -165,10 +167,10 @@ class FailureFilter(logging.Filter):
             cause = [f"    {job['rule_msg']}"] if job["rule_msg"] else []  # the cluster's reason
             parts = [why(map(Path, job["log"])), *cause, f"    log: {' '.join(job['log'])}"]
             self._failed[job["jobid"]] = "\n".join(parts)
-            _say(f"Failed: {job['rule_name']}, log {' '.join(job['log'])}")
+            logger.error(f"Failed: {job['rule_name']}, log {' '.join(job['log'])}")
             return False
         elif text.startswith(_REDUNDANT_MESSAGES[1]) and self._failed:
-            _say("\n".join(dict.fromkeys(self._failed.values())))
+            logger.error("\n".join(dict.fromkeys(self._failed.values())))
             return False
         return event != LogEvent.GROUP_ERROR and not (
             text.startswith(_REDUNDANT_MESSAGES[0]) or "\nCalledProcessError" in text
@@ -197,7 +199,3 @@ def why(logs: Iterable[Path]) -> str:
     lines = (line.strip() for text in texts for line in reversed(re.split(r"[\r\n]", text)))
     otherwise = "The job was ended from outside, or its logs contain no reason."
     return next((line for line in lines if _SENTENCE.match(line)), otherwise)
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)  # noqa: T201

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from workflow_scripts.errors import ConfigError
 from workflow_scripts.graph.checks import open_study
 from workflow_scripts.graph.configuration import as_in_a_file, load_config, read_layers
-from workflow_scripts.graph.console import warn
 from workflow_scripts.graph.job_specs import COMMANDS
 from workflow_scripts.graph.notes import STUDIES, Call, call_for
 from workflow_scripts.graph.unasked import NamedJob, unasked_study
@@ -159,7 +158,8 @@ def planned(
     jobs = _dry_run([*options, *call.options(), "--", *targets])
     if not call.configfiles:
         study = open_study(whole_config(call), ROOT)
-        warn(unasked_study(study, [], (NamedJob(job.rule, job.wildcards) for job in jobs)))
+        if said := unasked_study(study, [], (NamedJob(job.rule, job.wildcards) for job in jobs)):
+            print(said, file=sys.stderr)  # noqa: T201
     return jobs
 
 

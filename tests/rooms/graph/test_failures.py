@@ -47,6 +47,10 @@ def test_the_sentence_of_each_failed_job_comes_last_and_once(tmp_path, quiet):
     assert "Failed: fails, log logs/one.log\n" in printed
 
 
+def test_a_quiet_run_prints_no_failure(tmp_path):
+    assert end_of_run(tmp_path, RAISES, "--quiet", "all") == ""
+
+
 @pytest.mark.slow
 def test_a_first_try_that_fails_is_named_at_once(tmp_path):
     """A job that succeeds at its second try is named after its first, without its error."""
@@ -57,7 +61,7 @@ def test_a_first_try_that_fails_is_named_at_once(tmp_path):
     assert "DataError" not in printed
 
 
-def test_a_job_that_a_retry_has_finished_is_not_among_the_failed(capsys):
+def test_a_job_that_a_retry_has_finished_is_not_among_the_failed(caplog):
     """Keys of the events as Snakemake has them: ``jobid`` of a failed job, ``job_id`` of a finished one."""
     errors = [
         {"event": LogEvent.JOB_ERROR, "jobid": number, "rule_name": "fails", "rule_msg": "", "log": [log]}
@@ -66,11 +70,11 @@ def test_a_job_that_a_retry_has_finished_is_not_among_the_failed(capsys):
     passed = FailureFilter()
     for event in (*errors, {"event": LogEvent.JOB_FINISHED, "job_id": 1}):
         passed.filter(logging.makeLogRecord(event))
-    capsys.readouterr()
+    caplog.clear()
     passed.filter(
         logging.makeLogRecord({"msg": "WorkflowError:\nAt least one job did not complete successfully."})
     )
-    printed = capsys.readouterr().err
+    printed = caplog.text
     assert "two.log" in printed
     assert "one.log" not in printed
 

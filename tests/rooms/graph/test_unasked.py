@@ -40,7 +40,12 @@ def test_a_study_asked_for_or_with_results_is_no_surprise(study, tmp_path, monke
 def test_snakemake_and_verbs_say_so_once_before_any_job(tmp_path, command):
     tree = copy_tree(tmp_path)
     module, *words = command
-    warned = run(tree, "-m", module, *words, FILE).stderr
+
+    def asked():
+        done = run(tree, "-m", module, *words, FILE)
+        return done.stdout + done.stderr  # a dry run prints to stdout
+
+    warned = asked()
     assert warned.count("No --configfile is given, so this is the study paper; jobs planned: 1. For") == 1
     assert warned.count(DEMO) == 1
     given = run(
@@ -54,6 +59,17 @@ def test_snakemake_and_verbs_say_so_once_before_any_job(tmp_path, command):
         "results/demo/datasets/lee.parquet",
     )
     assert given.returncode == 0
-    assert DEMO not in given.stderr
+    assert DEMO not in given.stdout + given.stderr
     (tree / "results/paper").mkdir(parents=True)
-    assert DEMO not in run(tree, "-m", module, *words, FILE).stderr
+    assert DEMO not in asked()
+
+
+def test_a_quiet_run_prints_none_of_the_projects_lines(tmp_path):
+    """``--quiet all`` holds for the lines of this project, too; removing a lock reads the study and runs no job."""
+    tree = copy_tree(tmp_path)
+    command = ("-m", "snakemake", "--unlock", "--configfile", "config/demo.yaml")
+    assert "Study demo, from config/demo.yaml" in run(tree, *command).stderr
+    quiet = run(tree, *command, "--quiet", "all")
+    own = "Using workflow specific profile"  # Snakemake prints it whatever is asked
+    assert [line for line in quiet.stderr.splitlines() if not line.startswith(own)] == []
+    assert (quiet.returncode, quiet.stdout) == (0, "")
