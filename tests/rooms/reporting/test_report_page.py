@@ -94,6 +94,16 @@ def test_links_lead_to_files_or_places_on_the_page(page, finished):
     assert set(named) <= set(ids)
 
 
+def test_each_figure_links_to_its_file_and_says_its_format(finished):
+    text = (finished / "report.html").read_text()
+    captions = re.findall(r"<figcaption>.*?</figcaption>", text, re.DOTALL)
+    assert captions
+    links = [re.findall(r'<a href="([^"]*)">This figure as an SVG file</a>', caption) for caption in captions]
+    assert [len(found) for found in links] == [1] * len(captions)
+    assert all((finished / link).suffix == ".svg" for (link,) in links)
+    assert all((finished / link).is_file() for (link,) in links)
+
+
 def test_the_page_shows_scores_data_and_substitutions(finished):
     """The page shows scores, differences, data and substitutions."""
     text = words_of(finished)
