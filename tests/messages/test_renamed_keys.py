@@ -29,7 +29,7 @@ PLACES = {
     ("shows", "can_show"): "report.page",
     ("text", "document_text"): "extraction.weightings.idf_task",
     ("text", "corpus"): "methods.frozen_whitened.whitening",
-    ("text", "text_version"): "suites.sts.sts_demo",
+    ("text", "text_version"): "suites.sts.lee",
 }
 """Old and new key to the block that has it."""
 
