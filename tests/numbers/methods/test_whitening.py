@@ -14,7 +14,7 @@ from workflow_scripts.provenance.artefacts import job_record, writing_model_fold
 from workflow_scripts.settings.methods import Whitening
 
 AVERAGE = {"kind": "pooling", "pooler": "avg_first_last", "layers": None}
-SETTINGS = {"text": "nli", "max_sentences": None, "max_tokens": 16}
+SETTINGS = {"corpus": "nli", "max_sentences": None, "max_tokens": 16}
 TEXTS = toys.sentences(80)
 
 

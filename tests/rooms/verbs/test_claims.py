@@ -73,7 +73,8 @@ def test_verdicts_are_counted_by_paper_and_printed_as_markdown(study):
         (["jtces", "--study", "{study}"], r"jtces: .* compares none of its claims\. Did you mean jtcse\?"),
     ],
 )
-def test_a_wrong_call_is_one_line(study, words, said):
+def test_a_wrong_call_is_one_line(study, monkeypatch, words, said):
+    monkeypatch.chdir(study)  # without the results of a study that this clone has made
     (study / "begun").mkdir()
     with pytest.raises((ConfigError, DataError), match=said):
         printed("claims", *(word.format(study=study) for word in words))
