@@ -64,7 +64,7 @@ class _Line(NamedTuple):
     "printed difference as a hollow diamond.",
     caption="Each row is a claim of a paper that this study compares. A point is the difference between the two "
     "sides as measured here, a bar its interval, a colour the verdict, and a hollow diamond the difference between the "
-    "numbers that the paper prints.",
+    "numbers that the paper prints. Right of zero, the side that the claim names first is higher.",
     reads={"verdicts": VERDICTS, **TABLES_OF_CLAIMS},
 )
 def gains(request: FigureRequest[Settings]) -> Drawn:
@@ -271,11 +271,11 @@ def _add_key(axes: Axes, above: float, verdicts: Sequence[str]) -> None:
 def reading_notes(points: pd.DataFrame, alpha: float) -> Iterator[str]:
     """Yield notes on how to read the figure, and on claims with fewer marks than others."""
     yield (
-        f"A bar is the {1 - alpha:.0%} interval of its claim, not corrected for the number of claims, as verdicts are. "
+        f"A bar is the {1 - alpha:.0%} interval of its claim. Verdicts are corrected for the number of claims, bars "
+        "are not. "
         "An arrow at an edge has the value of a point beyond it; a bar that reaches an edge goes on beyond."
     )
-    names = points["paper"] + "." + points["claim"]
-    if single := ", ".join(names[points["low"].isna()]):
-        yield f"Without an interval, because too little was repeated for one: {single}."
-    if drawn := ", ".join(names[points["printed"].isna()]):
-        yield f"Without a printed difference, because the paper does not print both numbers: {drawn}."
+    if single := points["low"].isna().sum():
+        yield f"Without an interval, because too little was repeated for one: {single} of {len(points)}."
+    if drawn := points["printed"].isna().sum():
+        yield f"Without a diamond, because the paper does not print both numbers: {drawn} of {len(points)}."

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from safetensors import SafetensorError, safe_open
 
 from workflow_scripts.arrays import Floats
+from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import RECORD_FILE, identity
 from workflow_scripts.provenance.record import Record
 from workflow_scripts.verbs.printing import Answer, PrintedTable, argument, rows_of
@@ -31,6 +32,7 @@ from workflow_scripts.verbs.records import (
     compare_artefacts,
     named_inputs,
     present_state,
+    relative_name,
 )
 
 
@@ -66,8 +68,12 @@ def diff(a: Path, b: Path) -> list[Step]:
     """Compare two artefacts, then their first differing input, and so on down to the cause.
 
     Raises:
-        DataError: if one is missing, damaged, or not an artefact.
+        DataError: if one is missing, damaged, or not an artefact, or if both are files of one artefact.
     """
+    (one, _), (other, _) = artefact_at(a), artefact_at(b)
+    parts = {relative_name(a), relative_name(b)} - {one.as_posix(), one.parent.as_posix()}
+    if one == other and len(parts) == 2:
+        raise DataError(f"{a} and {b}: files of one artefact, {one}. Choose two artefacts.")
     steps: list[Step] = []
     pair = [a, b]
     while pair:

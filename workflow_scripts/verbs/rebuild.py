@@ -22,7 +22,7 @@ from workflow_scripts.graph.notes import Call
 from workflow_scripts.provenance.artefacts import RECORD_FILE, read_trailer
 from workflow_scripts.verbs.plan import CONFIGURATION, PlannedJob, given_call, planned, writer
 from workflow_scripts.verbs.printing import Answer, PrintedTable, argument, rows_of
-from workflow_scripts.verbs.records import artefact_at, compare_artefacts, job_name
+from workflow_scripts.verbs.records import artefact_at, compare_artefacts, is_intact, job_name
 
 # Sums of floats depend on the number of threads. Snakemake gives a job the threads of its rule: one, except for
 # training, which sets the number itself.
@@ -78,11 +78,13 @@ def _run(job: PlannedJob, folder: Path) -> None:
 def _compared(first: Path, again: Path, job: PlannedJob) -> dict[str, Any]:
     identical, (equal, changes) = read_trailer(first) == read_trailer(again), compare_artefacts(first, again)
     keys = ", ".join(f"{change.section} {change.key}".strip() for change in changes)
+    as_written = is_intact(first)
+    record = "identical" if identical else f"differs: {keys}"
     return {
         "path": first.as_posix(),
         "by": job_name(job.rule, job.wildcards),
-        "contents": "equal" if equal else "differ",
-        "record": "identical" if identical else f"differs: {keys}",
+        "contents": "equal" if equal and as_written else "differ",
+        "record": record if as_written else "its file was changed since it was written",
         "changes": rows_of(changes),
     }
 

@@ -166,9 +166,12 @@ def artefact_at(path: str | Path) -> tuple[Path, Record]:
     """Return the artefact at ``path``, or the record of the model folder that contains it, with its record.
 
     Raises:
-        DataError: as ``record_at``, and if the file has no record.
+        DataError: as ``record_at``, and if the file is missing or has no record.
     """
-    name = Path(artefact_name(relative_name(path)))
+    given = relative_name(path)
+    name = Path(artefact_name(given))
+    if name != Path(given) and not Path(given).exists():
+        raise missing_file(Path(path))
     if (record := record_at(name)) is None:
         raise DataError(
             f"{path}: not an artefact: it has no record. Choose a file or model folder below results/."
@@ -224,6 +227,11 @@ def _inspect(name: str, hashing: bool) -> Inspection:
         of_parts = folder_faults(path.parent, record)
         faults += [((path.parent / part).as_posix(), kind, words) for part, kind, words in of_parts]
     return Inspection(trailer, record, faults)
+
+
+def is_intact(path: Path) -> bool:
+    """Return whether an artefact and, for a model folder's record, the files of the folder are as they were written."""
+    return not _inspect(path.as_posix(), hashing=True).faults
 
 
 def present_state(name: str, sha256: str) -> tuple[State, Record | None]:

@@ -108,9 +108,9 @@ def test_texts_name_claims_papers_verdicts_and_what_is_missing(draw):
         *found.texts
     }
     for note in (
-        "A bar is the 95% interval of its claim",
-        "Without an interval, because too little was repeated for one: jtcse.open.",
-        "Without a printed difference, because the paper does not print both numbers: jtcse.open, jtcse.closer.",
+        "A bar is the 95% interval of its claim.",
+        "Without an interval, because too little was repeated for one: 1 of 4.",
+        "Without a diamond, because the paper does not print both numbers: 2 of 4.",
         "1 claims of the papers are not compared by this study.",
     ):
         assert note in found.said

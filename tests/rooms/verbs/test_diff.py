@@ -12,6 +12,7 @@ from safetensors.torch import save_file
 
 from tests.rooms.verbs.conftest import STUDY, flip_a_byte
 from tests.support.verb_answers import data, printed
+from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import read_record, write_page, writing_model_folder
 from workflow_scripts.provenance.record import merged_labels
 from workflow_scripts.verbs.diff import Difference, numeric_differences
@@ -50,6 +51,21 @@ def test_an_artefact_does_not_differ_from_itself_or_its_copy(root):
         equal = "Contents and records are equal."
         a_name, b_name = (str(path / "record.json" if path == model else path) for path in (a, b))
         assert printed("diff", a, b) == (0, f"{equal}\nA {a_name}\nB {b_name}\nno difference\n")
+
+
+def test_files_of_one_artefact_are_not_compared_with_each_other(root):
+    model = Path(STUDY, "runs/plain/seed1/model")
+    with pytest.raises(
+        DataError, match=r"files of one artefact, .*model/record\.json\. Choose two artefacts"
+    ):
+        printed("diff", model / "model.safetensors", model / "1_Pooling/config.json")
+
+
+@pytest.mark.parametrize("verb", ["diff", "explain", "rebuild"])
+def test_a_missing_file_of_a_model_folder_is_not_its_record(root, verb):
+    model = Path(STUDY, "runs/plain/seed1/model")
+    with pytest.raises(DataError, match=r"modle\.safetensors: no such file"):
+        printed(verb, model / "modle.safetensors", *([model] if verb == "diff" else []))
 
 
 @pytest.fixture

@@ -1,11 +1,13 @@
 """What a rebuilt job is told: no cache, the study's stored answers, and local data; and which result is a fault."""
 
 import json
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from tests.rooms.verbs.conftest import STUDY, flip_a_byte
 from tests.support.training_jobs import NOWHERE
 from workflow_scripts.verbs import rebuild
 from workflow_scripts.verbs.plan import PlannedJob
@@ -41,3 +43,16 @@ def test_only_other_contents_are_a_fault(monkeypatch, contents, record, good):
     monkeypatch.setattr(rebuild, "given_call", lambda *_: None)
     monkeypatch.setattr(rebuild, "rebuild", lambda *_: [row])
     assert rebuild.answer(Path("results/demo/a.parquet"), [], []).good is good
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_a_file_changed_since_it_was_written_differs_from_the_rebuilt_one(root, damaged):
+    model = Path(STUDY, "runs/plain/seed1/model")
+    again = Path(shutil.copytree(model, model.with_name("again")))
+    if damaged:
+        flip_a_byte(model / "model.safetensors")
+    row = rebuild._compared(
+        model / "record.json", again / "record.json", PlannedJob("train_encoder", {}, {}, [], [], call="")
+    )
+    assert row["contents"] == ("differ" if damaged else "equal")
+    assert row["record"] == ("its file was changed since it was written" if damaged else "identical")
