@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from pydantic import Field
 
 from workflow_scripts.columns import TABLE
-from workflow_scripts.errors import ConfigError, DataError
+from workflow_scripts.errors import ConfigError, DataError, advice
 from workflow_scripts.provenance.artefacts import atomic, content_identity
 from workflow_scripts.provenance.record import CodeOrigin, Record
 from workflow_scripts.reporting.cells import number
@@ -215,6 +215,9 @@ def read_lock(file: Path) -> Lock:
     Raises:
         DataError: if the file is missing or not a lock of this version.
     """
+    locks = sorted(path.name for path in file.parent.glob("*.lock.json"))
+    if locks and not file.exists():
+        raise DataError(f"{file}: no such lock. {advice(file.name, locks)}")
     try:
         return Lock.model_validate_json(file.read_text("utf-8"))
     except (OSError, ValueError) as error:

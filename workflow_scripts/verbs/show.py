@@ -16,6 +16,7 @@ If paths are runs, seeds, models or histories, their learning curves are drawn i
 """
 
 import argparse
+import os
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -27,7 +28,7 @@ import pyarrow.parquet as pq
 from rich.console import RenderableType
 
 from workflow_scripts.columns import TABLE
-from workflow_scripts.errors import ConfigError, DataError
+from workflow_scripts.errors import ConfigError, DataError, place_of
 from workflow_scripts.reporting import selection
 from workflow_scripts.reporting.sheets import (
     Sheet,
@@ -40,7 +41,7 @@ from workflow_scripts.reporting.sheets import (
 )
 from workflow_scripts.verbs.curves import draw, histories_of, is_training, study_of
 from workflow_scripts.verbs.printing import Answer, PrintedTable, argument, markdown
-from workflow_scripts.verbs.records import artefact_at, relative_name, study_folder
+from workflow_scripts.verbs.records import Records, artefact_at, missing_file, relative_name, study_folder
 
 _PIPE_WIDTH = 240
 _REMEDY = "Choose a study, such as results/demo, or files of its tables."
@@ -117,10 +118,14 @@ def tables_in(folder: Path) -> list[Path]:
     """Return the files of a study's tables.
 
     Raises:
-        DataError: if the folder has none.
+        DataError: if the folder has none, or one is missing from which other artefacts were made.
     """
     if not (folder / "tables").is_dir():
         raise DataError(f"{folder}: a folder without tables. {_REMEDY}")
+    root, name = place_of(folder / "tables")
+    for listed in sorted(Records([folder], hashing=False).listed):
+        if Path(listed).parent == Path(name) and not (root / listed).exists():
+            raise missing_file(Path(os.path.relpath(root / listed)))
     return sorted(folder.glob("tables/*.parquet"))
 
 

@@ -264,7 +264,7 @@ def score_file(run, scores):
         (["{study}/tables"], "a folder without tables"),
         (["{study}/figures/lab/record.json"], "made by draw_figures, not a table. Choose a study"),
         (
-            ["{study}/figures/lab/data.parquet"],
+            ["{study}/figures/lab/cosine_density.parquet"],
             "data of a figure, not a table. Read it with pandas.read_parquet.",
         ),
         (["{scores}"], "made by evaluate_sts, not a table. Choose a study"),

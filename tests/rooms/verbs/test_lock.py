@@ -180,6 +180,9 @@ def test_a_file_that_is_not_a_lock_is_one_line(root):
     for place, found in (("lock.json", "not a lock"), ("absent.json", ".* Write a lock")):
         with pytest.raises(DataError, match=f"{place}: {found}"):
             printed("lock", "--check", place)
+    Path("demo.lock.json").touch()
+    with pytest.raises(DataError, match=r"demo\.lok\.json: no such lock\. Did you mean demo\.lock\.json\?"):
+        printed("lock", "--check", "demo.lok.json")
 
 
 # Whether the numbers are those that were published

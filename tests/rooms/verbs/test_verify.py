@@ -245,3 +245,10 @@ def test_only_a_folder_directly_below_results_is_a_study(root, folder):
     Path(folder).mkdir(parents=True, exist_ok=True)
     with pytest.raises(DataError, match=f"{folder}: no such study"):
         printed("verify", folder)
+
+
+def test_a_table_that_is_missing_from_a_study_is_named(root):
+    """The page of the study lists it among its inputs."""
+    Path(STUDY, "tables/main.parquet").unlink()
+    with pytest.raises(DataError, match=r"tables/main\.parquet: no such file\. Make it: "):
+        printed("show", STUDY)
