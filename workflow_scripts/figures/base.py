@@ -34,7 +34,7 @@ TABLES_OF_CLAIMS = {
     "tables": "<results>/tables/{table}.parquet",
     "figures": "<results>/figures/extraction/record.json",
 }
-"""Tables, and figures with data of tables, of which claims compare cells: the inputs of the verdicts, by role."""
+"""Inputs of the verdicts, by role: the tables whose cells claims compare, and figures drawn from such tables."""
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _PACKAGE = "workflow_scripts.figures"
 

@@ -132,16 +132,17 @@ def _unit(row: Row, grid: Experiment | None) -> str:
 def draw_gains(points: pd.DataFrame) -> Figure:
     """Return a figure with a panel for each unit, those with more claims first, and in it the claims of each paper."""
     units = [(unit, points[points["unit"] == unit]) for unit in points["unit"].value_counts().index]
-    heights = [sum(line.inches for line in _lines(rows)) for _, rows in units]
+    lines = [_lines(rows) for _, rows in units]
+    heights = [sum(line.inches for line in of_panel) for of_panel in lines]
     inches = sum(heights) + _AROUND_INCHES * (len(units) + 1)
     figure, panels = new_figure(inches, len(units), height_ratios=heights)
-    for (unit, rows), (axes,) in zip(units, panels, strict=True):
+    for (unit, rows), of_panel, (axes,) in zip(units, lines, panels, strict=True):
         axes.set_xlim(*axis_ends(rows))
         axes.set_xlabel(f"difference in {unit}")
         axes.locator_params(axis="x", nbins=5 if _is_narrow() else 8)
         axes.axvline(0, color=INK, linewidth=0.8)
         axes.grid(visible=False, axis="y")
-        _draw_lines(axes, _lines(rows))
+        _draw_lines(axes, of_panel)
     first: Axes = panels[0][0]
     first.tick_params(labeltop=True)  # its lower end may be far away
     _add_key(
@@ -184,7 +185,7 @@ def _length(values: "pd.Series[float]") -> float:
 
 
 def _draw_lines(axes: Axes, lines: Sequence[_Line]) -> None:
-    """Draw the lines of a panel, the first on top: texts at the left, marks beside or, if narrow, below them."""
+    """Draw the lines of a panel from top to bottom: texts at the left, marks beside them; below, if it is narrow."""
     top, left = 0.0, 0 if _is_narrow() else -_text_points()
     for line in lines:
         middle, bottom = top + line.inches / 2, top + line.inches
@@ -219,7 +220,7 @@ def _style(verdict: str) -> dict[str, Any]:
 def _draw_point(
     axes: Axes, at: float, value: float, style: Mapping[str, Any], text: str, above: float
 ) -> None:
-    """Draw a point or, if it is beyond the axis, an arrow at its edge, with a text so many points above."""
+    """Draw a point. Beyond the axis, draw an arrow at its edge, and a text ``above`` points higher."""
     low, high = axes.get_xlim()
     if low <= value <= high:
         axes.plot(value, at, **style)
@@ -252,7 +253,7 @@ def _is_narrow() -> bool:
 
 
 def _add_key(axes: Axes, above: float, verdicts: Sequence[str]) -> None:
-    """Add the key of colours and marks above the first panel, since few readers would see it below so many rows."""
+    """Add the key of colours and marks above the first panel: below so many rows, few readers would see it."""
     from matplotlib.legend import Legend
     from matplotlib.lines import Line2D
 

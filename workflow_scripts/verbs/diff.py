@@ -70,14 +70,13 @@ def diff(a: Path, b: Path) -> list[Step]:
     Raises:
         DataError: if one is missing, damaged, or not an artefact, or if both are files of one artefact.
     """
-    (one, _), (other, _) = artefact_at(a), artefact_at(b)
-    parts = {relative_name(a), relative_name(b)} - {one.as_posix(), one.parent.as_posix()}
-    if one == other and len(parts) == 2:
-        raise DataError(f"{a} and {b}: files of one artefact, {one}. Choose two artefacts.")
     steps: list[Step] = []
     pair = [a, b]
     while pair:
         (left, was), (right, now) = map(artefact_at, pair)
+        parts = {*map(relative_name, pair)} - {left.as_posix(), left.parent.as_posix()}
+        if left == right and len(parts) == 2:
+            raise DataError(f"{a} and {b}: files of one artefact, {left}. Choose two artefacts.")
         for path in (left, right):
             identity(path)  # raises if it is damaged
         equal, changes = compare_artefacts(left, right)

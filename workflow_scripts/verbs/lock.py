@@ -215,8 +215,7 @@ def read_lock(file: Path) -> Lock:
     Raises:
         DataError: if the file is missing or not a lock of this version.
     """
-    locks = sorted(path.name for path in file.parent.glob("*.lock.json"))
-    if locks and not file.exists():
+    if not file.exists() and (locks := sorted(path.name for path in file.parent.glob("*.lock.json"))):
         raise DataError(f"{file}: no such lock. {advice(file.name, locks)}")
     try:
         return Lock.model_validate_json(file.read_text("utf-8"))

@@ -16,7 +16,6 @@ If paths are runs, seeds, models or histories, their learning curves are drawn i
 """
 
 import argparse
-import os
 import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -125,7 +124,7 @@ def tables_in(folder: Path) -> list[Path]:
     root, name = place_of(folder / "tables")
     for listed in sorted(Records([folder], hashing=False).listed):
         if Path(listed).parent == Path(name) and not (root / listed).exists():
-            raise missing_file(Path(os.path.relpath(root / listed)))
+            raise missing_file(Path(relative_name(root / listed)))
     return sorted(folder.glob("tables/*.parquet"))
 
 
