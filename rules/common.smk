@@ -30,6 +30,7 @@ from workflow_scripts.graph.slices import (
     settings_of,
 )
 from workflow_scripts.graph.resources import resources_of
+from workflow_scripts.settings.report import CLAIM_FIGURES
 from workflow_scripts.settings.suites import EVALUATORS, SUITES
 
 # The configuration: files after --configfile and values of --config override config/*.yaml.

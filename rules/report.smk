@@ -185,7 +185,7 @@ rule draw_figures:
     benchmark:
         "<benchmarks>/draw_figures/{experiment}.tsv"
     wildcard_constraints:
-        experiment=name_pattern(FIGURES.by_experiment),
+        experiment=name_pattern(FIGURES.of_experiments),
     resources:
         **job_resources(gigabytes=4, minutes=30, encoders=FIGURES.encoders),
     params:
@@ -194,6 +194,38 @@ rule draw_figures:
         "Draw the figures of {wildcards.experiment}; log: {log}"
     shell:
         draw_figures.shell
+
+
+draw_claims = JobSpec(
+    "figures.drawing.draw_claims",
+    settings=FIGURES.settings,
+    imports=FIGURES.modules,
+)
+
+
+# apart from draw_figures, since verdicts read figures of the extraction study: a group must not depend on itself
+rule draw_claims:
+    """Draw the figures of the papers' claims, each with its data."""
+    input:
+        unpack(FIGURES.inputs),
+        code=draw_claims.code,
+    output:
+        figures="<results>/figures/{experiment}/record.json",
+    log:
+        "<logs>/draw_claims/{experiment}.log",
+    benchmark:
+        "<benchmarks>/draw_claims/{experiment}.tsv"
+    wildcard_constraints:
+        experiment=CLAIM_FIGURES,
+    localrule: True
+    resources:
+        **job_resources(gigabytes=4, minutes=10),
+    params:
+        **draw_claims.params,
+    message:
+        "Draw the figures of the papers' claims; log: {log}"
+    shell:
+        draw_claims.shell
 
 
 write_report = JobSpec(

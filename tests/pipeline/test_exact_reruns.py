@@ -32,10 +32,10 @@ from tests.support.snakemake_plans import planned_by_experiment as planned_jobs
 # sub-encoder behind JTCSE.
 REPORT = {"write_report": 1}
 FIGURES, OF_EXTRACTION = {"draw_figures:demo": 1}, {"draw_figures:extraction": 1}
-JUDGED = {"judge_claims": 1, "draw_figures:claims": 1}  # in both of the demo's tables
+JUDGED = {"judge_claims": 1, "draw_claims": 1}  # in both of the demo's tables
 TABLE = {"make_table": 1} | JUDGED
 SCORED = FIGURES | TABLE | REPORT
-DRAWN = FIGURES | OF_EXTRACTION | {"draw_figures:claims": 1}
+DRAWN = FIGURES | OF_EXTRACTION | {"draw_claims": 1}
 
 
 def evaluated(runs: int) -> dict[str, int]:

@@ -27,7 +27,7 @@ QUICK = {
     "jobs without an encoder": [
         module_of(rule)
         for rule in (
-            "count_words", "draw_figures", "gather_round_trips", "judge_claims",
+            "count_words", "draw_claims", "draw_figures", "gather_round_trips", "judge_claims",
             "make_table", "measure_contamination", "pick_exemplars", "read_dataset", "split_corpus",
             "tabulate_extraction", "tabulate_times", "write_exemplars", "write_model_card", "write_report",
         )

@@ -198,6 +198,11 @@ def draw_figures(job: Job) -> None:
         job.record()  # checks the code again, because drawing imports further modules
 
 
+def draw_claims(job: Job) -> None:
+    """Draw the figures of the papers' claims (rule draw_claims)."""
+    draw_figures(job)
+
+
 def name_runs(picture: Figure, names: Mapping[str, str]) -> None:
     """Replace the identifiers of runs in all texts of a picture by their display names."""
     from matplotlib.text import Text

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from textwrap import wrap
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
@@ -34,6 +34,7 @@ from workflow_scripts.settings.grids import PAPERS, Column, Experiment
 _COLOUR_OF = {"supported": COLOURS[2], "contradicted": COLOURS[1], "undecided": COLOURS[5]}
 _SHAPE_OF = {"supported": "o", "contradicted": "s", "undecided": "o"}
 _BAR: dict[str, Any] = {"linewidth": 1.6, "solid_capstyle": "butt"}
+_ZERO: dict[str, Any] = {"color": INK, "linewidth": 0.8}
 _PRINTED: dict[str, Any] = {
     "marker": "D",
     "markersize": 4.5,
@@ -45,7 +46,15 @@ _WORDS = {"spearman": "Spearman", "pearson": "Pearson", "isoscore": "IsoScore"}
 _LABEL_POINTS, _LETTER = 6.5, 0.58  # size of the claims' texts, and width of a letter, in sizes of the font
 _LINE_INCHES, _GAP_INCHES, _AROUND_INCHES = 0.108, 0.05, 0.6  # a line of text, between lines, around a panel
 _TEXT_SHARE = 0.44  # of the width of a wide figure
+_MARGIN, _AT_EDGE = (
+    0.04,
+    0.2,
+)  # of an axis's length: left at an end, and where values of points beyond it are written
 _FAR = 10  # deviations from the median beyond which a point is drawn at the edge
+
+
+_Side = Literal["left", "right"] | None
+"""The edge that a point lies beyond, if any."""
 
 
 class _Line(NamedTuple):
@@ -140,8 +149,12 @@ def draw_gains(points: pd.DataFrame) -> Figure:
         axes.set_xlim(*axis_ends(rows))
         axes.set_xlabel(f"difference in {unit}")
         axes.locator_params(axis="x", nbins=5 if _is_narrow() else 8)
-        axes.axvline(0, color=INK, linewidth=0.8)
-        axes.grid(visible=False, axis="y")
+        if _is_narrow():  # long lines would cross the texts
+            axes.spines["left"].set_visible(False)
+            axes.grid(visible=False)
+        else:
+            axes.axvline(0, **_ZERO)
+            axes.grid(visible=False, axis="y")
         _draw_lines(axes, of_panel)
     first: Axes = panels[0][0]
     first.tick_params(labeltop=True)  # its lower end may be far away
@@ -171,12 +184,19 @@ def axis_ends(rows: pd.DataFrame) -> tuple[float, float]:
     values = pd.concat([rows[name] for name in ("difference", "low", "high", "printed")]).dropna()
     middle = values.median()
     reach = _FAR * (values - middle).abs().median()
-    near = values[(values - middle).abs() <= reach]
-    if not reach or _length(values) < 2 * _length(near):
-        near = values
-    low, high = min(0.0, near.min()), max(0.0, near.max())
-    air = 0.04 * (high - low) or 1.0
-    return low - air, high + air
+    shown = values[(values - middle).abs() <= reach]
+    if not reach or _length(values) < 2 * _length(shown):
+        shown = values
+    while len(shown) < len(within := values[values.between(*_ends(values, shown))]):
+        shown = within
+    return _ends(values, shown)
+
+
+def _ends(values: "pd.Series[float]", shown: "pd.Series[float]") -> tuple[float, float]:
+    """Return the ends of an axis with zero and the shown values, with space beyond: for a text, if others lie there."""
+    low, high, length = min(0.0, shown.min()), max(0.0, shown.max()), _length(shown) or 1.0
+    below, above = (_AT_EDGE if others else _MARGIN for others in (values.min() < low, values.max() > high))
+    return low - below * length, high + above * length
 
 
 def _length(values: "pd.Series[float]") -> float:
@@ -204,12 +224,19 @@ def _draw_lines(axes: Axes, lines: Sequence[_Line]) -> None:
 
 def _draw_row(axes: Axes, at: float, row: Row) -> None:
     """Draw a claim at a height: interval, measured difference, and the printed one."""
+    if _is_narrow():
+        axes.plot([0, 0], [at - _LINE_INCHES / 2, at + _LINE_INCHES / 2], **_ZERO)
     style = _style(row["verdict"])
     if pd.notna(row["low"]) and pd.notna(row["high"]):
         axes.plot([row["low"], row["high"]], [at, at], color=style["color"], **_BAR)
-    _draw_point(axes, at, row["difference"], style | {"linestyle": ""}, _signed(row["difference"]), above=5)
+    beyond = _draw_point(axes, at, row["difference"], style | {"linestyle": ""})
+    texts = {beyond: _signed(row["difference"])}
     if pd.notna(row["printed"]):
-        _draw_point(axes, at, row["printed"], _PRINTED, f"printed {_signed(row['printed'])}", above=-5)
+        beyond = _draw_point(axes, at, row["printed"], _PRINTED)
+        texts[beyond] = ", ".join(filter(None, [texts.get(beyond), f"printed {_signed(row['printed'])}"]))
+    for side, text in texts.items():
+        if side:
+            _write_at_edge(axes, at, side, text)
 
 
 def _style(verdict: str) -> dict[str, Any]:
@@ -217,19 +244,24 @@ def _style(verdict: str) -> dict[str, Any]:
     return {"color": _COLOUR_OF[verdict], "marker": _SHAPE_OF[verdict], "markersize": 4.5}
 
 
-def _draw_point(
-    axes: Axes, at: float, value: float, style: Mapping[str, Any], text: str, above: float
-) -> None:
-    """Draw a point. Beyond the axis, draw an arrow at its edge, and a text ``above`` points higher."""
+def _draw_point(axes: Axes, at: float, value: float, style: Mapping[str, Any]) -> _Side:
+    """Draw a point, as an arrow at the edge if it lies beyond the axis; returns the side of that edge."""
     low, high = axes.get_xlim()
     if low <= value <= high:
         axes.plot(value, at, **style)
-        return
-    edge, marker, inwards, side = (low, "<", 4, "left") if value < low else (high, ">", -4, "right")
+        return None
+    edge, marker = (low, "<") if value < low else (high, ">")
     axes.plot(edge, at, **{**style, "marker": marker}, clip_on=False)
+    return "left" if value < low else "right"
+
+
+def _write_at_edge(axes: Axes, at: float, side: _Side, text: str) -> None:
+    """Write the values of points beyond an edge: above their marks; below, if these are below a text."""
+    low, high = axes.get_xlim()
+    edge, inwards = (low, 4) if side == "left" else (high, -4)
     axes.annotate(
-        text, (edge, at), xytext=(inwards, above), textcoords="offset points", ha=side, va="center",
-        fontsize=_LABEL_POINTS - 0.5,
+        text, (edge, at), xytext=(inwards, -6 if _is_narrow() else 5), textcoords="offset points", ha=side,
+        va="center", fontsize=_LABEL_POINTS - 0.5,
     )  # fmt: skip
 
 

@@ -64,6 +64,11 @@ class Figures:
         experiments[CLAIM_FIGURES] = self._claim_figures()
         return {experiment: figures for experiment, figures in experiments.items() if figures}
 
+    @property
+    def of_experiments(self) -> list[str]:
+        """Return the experiments with figures, which rule draw_figures draws; rule draw_claims draws those of claims."""
+        return [name for name in self.by_experiment if name != CLAIM_FIGURES]
+
     def _grid_figure(self, grid: Grid, declared: Declaration) -> _Figure | None:
         """Return a figure of an experiment; None if its settings, or the files of an input, are missing."""
         without = Settings() if declared.settings is Settings else None

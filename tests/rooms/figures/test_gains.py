@@ -81,8 +81,9 @@ def test_points_are_the_numbers_of_the_table(draw):
 
 
 def marks(axes):
-    """The horizontal places of what is drawn in a panel, by mark; intervals have none."""
-    drawn = [(str(line.get_marker()), [*map(float, line.get_xdata())]) for line in axes.lines[1:]]
+    """The horizontal places of what is drawn in a panel, by mark; intervals have none. Lines at zero are left out."""
+    drawn = [(str(line.get_marker()), [*map(float, line.get_xdata())]) for line in axes.lines]
+    drawn = [(mark, places) for mark, places in drawn if places != [0, 0]]
     return {mark: sorted(place for one, place in drawn if one == mark) for mark, _ in drawn}
 
 
@@ -127,6 +128,19 @@ def test_a_claim_far_from_the_others_is_an_arrow_with_its_value(draw):
     assert drawn[">"] == [[high]]
     assert {"\N{MINUS SIGN}41.67", "printed +100.00"} <= {*found.texts}
     assert found.data["difference"].tolist()[-1] == -41.67
+
+
+def test_the_value_of_a_far_point_covers_no_other_point(draw):
+    rows = [claim(str(number), "supported", number / 10, (0.0, 1.0), (2, 1)) for number in range(8)]
+    picture = draw([*rows, claim("far", "undecided", -41.67, printed=(0, 1.2))]).picture
+    (axes,) = picture.axes
+    (text,) = [text for text in axes.texts if text.get_text() == "\N{MINUS SIGN}41.67"]
+    points = {
+        str(line.get_marker()): line.get_xydata() for line in axes.lines
+    }  # the last row has each mark once
+    near, _ = axes.transData.transform(points["D"])[0]
+    half_a_diamond = 4.5 / 2 / 72 * picture.dpi
+    assert text.get_window_extent().x1 < near - half_a_diamond
 
 
 def test_an_axis_has_all_claims_if_none_is_far(draw):
@@ -180,3 +194,6 @@ def test_a_narrow_figure_has_the_same_marks_below_the_texts():
         heights = {text.get_text(): text.xy[1] for text in axes.texts}
         (at,) = {line.get_ydata()[0] for line in axes.lines if line.get_marker() == "o"}
         assert at > heights["The claim gain"]
+        for line in axes.lines:
+            ends = line.get_ydata()
+            assert not [text for text, height in heights.items() if min(ends) <= height <= max(ends)]

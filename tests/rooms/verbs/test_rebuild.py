@@ -46,7 +46,7 @@ def test_only_other_contents_are_a_fault(monkeypatch, contents, record, good):
 
 
 @pytest.mark.parametrize("damaged", [False, True])
-def test_a_file_changed_since_it_was_written_differs_from_the_rebuilt_one(root, damaged):
+def test_a_file_changed_since_it_was_made_differs_when_rebuilt(root, damaged):
     model = Path(STUDY, "runs/plain/seed1/model")
     again = Path(shutil.copytree(model, model.with_name("again")))
     if damaged:
