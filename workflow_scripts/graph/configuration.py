@@ -205,7 +205,7 @@ def placed(
 ) -> list[ErrorDetails]:
     """Return errors with the last file that contains their setting and the line there, in the order of these.
 
-    If a file gives a block of an earlier file another form, errors about the block's earlier keys have both places.
+    If a file gives a block of an earlier file another form, one error about that replaces those about the earlier keys.
 
     Args:
         errors: Errors about settings of the files or of a grid; others are returned unchanged.
@@ -217,7 +217,7 @@ def placed(
     layers = {str(path): path.read_text("utf-8") for path in paths if path.is_file()}
     layers[_GIVEN] = json.dumps(as_in_a_file(given), default=str)
     pairs = [_placed(error, root, layers) for error in errors]
-    return [error for _, error in sorted(pairs, key=lambda pair: pair[0])]
+    return [*dict.fromkeys(error for _, error in sorted(pairs, key=lambda pair: pair[0]))]
 
 
 def _placed(
@@ -231,14 +231,13 @@ def _placed(
     place, decided = _place(error.path, texts), _place(error.decided_by, texts)
     if place is None:
         return (after if error.file else after + 1, error.file, 0), error
-    about, remedy = error.about, error.remedy
-    if decided and decided.number != place.number:
-        place, earlier = max(place, decided), min(place, decided)
-        about = str(earlier)
-        if place is decided:
-            remedy = "Give the block another name: a file cannot remove keys of an earlier one."
+    if decided and place.number < decided.number:
+        earlier = _place(error.decided_by.rpartition(".")[0], {place.file: texts[place.file]})
+        problem = f"another form of the block than in {earlier or place}, whose keys stay"
+        remedy = "Give the block another name: a file cannot remove keys of an earlier one."
+        place, error = decided, ErrorDetails(error.decided_by, problem, remedy)
     order = (after if error.file else place.number, error.file, place.line)
-    return order, error._replace(file=str(place), about=about, remedy=remedy, decided_by="")
+    return order, error._replace(file=str(place))
 
 
 def _place(path: str, texts: Mapping[str, str]) -> _Place | None:
@@ -315,6 +314,3 @@ def as_in_a_file(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [as_in_a_file(item) for item in value]
     return canonical(value)
-
-
-# Mistakes

@@ -66,7 +66,7 @@ class Figures:
 
     @property
     def of_experiments(self) -> list[str]:
-        """Return the experiments with figures, which rule draw_figures draws; rule draw_claims draws those of claims."""
+        """Return the experiments with figures, all of which rule draw_figures draws."""
         return [name for name in self.by_experiment if name != CLAIM_FIGURES]
 
     def _grid_figure(self, grid: Grid, declared: Declaration) -> _Figure | None:

@@ -46,7 +46,14 @@ class _Location(NamedTuple):
     meaning: str
     """Description of the setting, without its full stop."""
     form: "_Form | None"
-    """The form of the block, if it has one of several."""
+    """The form of the innermost block around it that has one of several."""
+
+    @property
+    def other_form(self) -> "_Form | None":
+        """Return the form of its own block, if the last step is a key of another form."""
+        form = self.form
+        is_own = form and form.path[:-1] == self.path[:-1]
+        return form if form and is_own and self.path[-1] in form.others else None
 
 
 class _Form(NamedTuple):
@@ -84,9 +91,17 @@ def read(kind: type[S], value: Any, *, partial: bool = False) -> tuple[S | None,
 
 
 def _worded(raw_errors: Sequence[Any], kind: type[Settings], whole: Any) -> Iterator[ErrorDetails]:
-    """Yield the details of each of pydantic's errors, only once for a value that matches none of several forms."""
-    valued = defaultdict[Keys, list[tuple[Any, _Location]]](list)
+    """Yield the details of each of pydantic's errors, with the setting that decides the form of the block around it."""
     located = [(raw, _located(kind, raw, whole)) for raw in raw_errors]
+    deciding = {".".join(location.path): location.form for _, location in located}
+    for error in _details(located):
+        form = deciding.get(error.path)
+        yield error._replace(decided_by=".".join(form.path)) if form else error
+
+
+def _details(located: Sequence[tuple[Any, _Location]]) -> Iterator[ErrorDetails]:
+    """Yield the details of located errors, only once for a value that matches none of several forms."""
+    valued = defaultdict[Keys, list[tuple[Any, _Location]]](list)
     mixed = {location.path[:-1] for raw, location in located if _mixes_forms(raw, location)}
     for raw, location in located:
         path = ".".join(location.path)
@@ -123,20 +138,17 @@ def _worded(raw_errors: Sequence[Any], kind: type[Settings], whole: Any) -> Iter
 
 def _mixes_forms(raw: Any, location: _Location) -> bool:
     """Return whether an error is about a key of one form in a block with the key that tells another form."""
-    form = location.form
-    return bool(
-        form and raw["type"] == "extra_forbidden" and form.is_by_key and location.path[-1] in form.others
-    )
+    form = location.other_form
+    return bool(form and raw["type"] == "extra_forbidden" and form.is_by_key)
 
 
 def _unknown_key(location: _Location) -> ErrorDetails:
     """Return the error about a key that its block does not have, or not in this form."""
     *_, key = location.path
     path, remedy = ".".join(location.path), _meant(key, location.known, *_home(location))
-    if location.form and not remedy and key in location.form.others:
-        problem = f"not a key of a block with `{location.form.words}`"
-        decided_by = ".".join(location.form.path)
-        return ErrorDetails(path, problem, advice(key, location.known), decided_by=decided_by)
+    if location.other_form and not remedy:
+        problem = f"not a key of a block with `{location.other_form.words}`"
+        return ErrorDetails(path, problem, advice(key, location.known))
     return ErrorDetails(path, "unknown key", remedy or advice(key, location.known))
 
 
@@ -167,7 +179,6 @@ def _located(kind: type[Settings], error: Any, value: Any) -> _Location:
             values.append(value)
         if field:
             blocks, meaning = classes_in(field.annotation), (field.description or "").removesuffix(".")
-            form = None
         is_key = bool(field and get_origin(field.annotation) is dict)
     if error["type"] == "missing":
         path.append(error["loc"][-1])
