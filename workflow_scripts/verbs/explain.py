@@ -18,6 +18,7 @@ Exit code 1 if anything in the tree is missing, damaged or was made again since.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -310,9 +311,13 @@ def made_into(name: str) -> list[Row]:
         raise missing_file(Path(path))
     files = records.made_from(path)
     if not files and path not in records.by_file:
-        raise DataError(
-            f"{name}: no record names it. Name a file below results/, or a source as explain does."
+        close = get_close_matches(path, {*records.readers, *records.by_file}, n=1)
+        remedy = (
+            f"Did you mean {close[0]}?"
+            if close
+            else "Name a file below results/, or a source as explain does."
         )
+        raise DataError(f"{name}: no record names it. {remedy}")
     makers = {file: records.by_file[file] for file in sorted(files)}
     return [
         {"made into": file, "by": job_name(record.rule, record.wildcards)} for file, record in makers.items()

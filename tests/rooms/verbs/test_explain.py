@@ -266,5 +266,7 @@ def test_files_made_from_a_source_are_listed_up_to_the_report(root):
     assert len(into(HUB.path)) == 1 + 3 + 3
     assert "corpora/wiki/train.parquet" in into("resources/prompt.txt")
     assert into(f"{STUDY}/report.html") == set()
-    with pytest.raises(DataError, match="no record names it"):
-        printed("explain", "hub:owner/other@1", "--into")
+    with pytest.raises(DataError, match=r"no record names it\. Name a file below results/"):
+        printed("explain", "https://example.org/other", "--into")
+    with pytest.raises(DataError, match=f"no record names it. Did you mean {STUDY}/report.html[?]"):
+        printed("explain", f"{STUDY}/reprot.html", "--into")
