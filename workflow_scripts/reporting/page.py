@@ -31,7 +31,7 @@ from workflow_scripts.columns import (
 from workflow_scripts.evaluation.significance import half_width
 from workflow_scripts.provenance.artefacts import read_table, write_page
 from workflow_scripts.provenance.job import Job
-from workflow_scripts.provenance.record import Record
+from workflow_scripts.provenance.record import Label, Record
 from workflow_scripts.reporting.cells import Row, between, number, p_text, printed_sides
 from workflow_scripts.reporting.records import experiment_of, kept, record_of, split_labels, steps, wildcard
 from workflow_scripts.reporting.sheets import Sheet, sheet_of
@@ -306,9 +306,14 @@ def _claims(job: Job, drawings: Sequence[Shown]) -> Shown:
             for row in _rows(path, CLAIMS)
         ]
         compared = [row for row in rows if row["verdict"] != NOT_RUN]
+        labels = split_labels(Label.model_validate(label) for row in compared for label in row["labels"])
+        letters = labels.letters
+        for row in compared:
+            row["marks"] = [letters[label] for label in row["labels"] if label in letters]
         others = [row for row in rows if row["verdict"] == NOT_RUN]
         return {
             "lines": compared,
+            "substitutions": letters,
             "drawings": drawings,
             "others": others,
             "file": path,

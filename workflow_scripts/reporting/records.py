@@ -1,7 +1,9 @@
 """Facts from records: a file's run, its job, and its labels."""
 
 from collections.abc import Iterable, Iterator
+from itertools import chain, product
 from pathlib import Path
+from string import ascii_lowercase
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -80,6 +82,12 @@ class Labels(NamedTuple):
 
     substitutions: tuple[str, ...]
     gaps: tuple[str, ...]
+
+    @property
+    def letters(self) -> dict[str, str]:
+        """Return the mark of each substitution: a to z, then aa, ab, ..."""
+        letters = chain(ascii_lowercase, map("".join, product(ascii_lowercase, repeat=2)))
+        return dict(zip(self.substitutions, letters, strict=False))
 
     def sentences(self) -> list[str]:
         """Return all labels, as a sentence for each kind."""

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, product, zip_longest
 from pathlib import Path
-from string import ascii_lowercase
 
 import pandas as pd
 
@@ -130,9 +129,8 @@ class Sheet:
 
     @cached_property
     def substitutions(self) -> dict[str, str]:
-        """Return the mark of each substitution: a to z, then aa, ab, ..."""
-        letters = chain(ascii_lowercase, map("".join, product(ascii_lowercase, repeat=2)))
-        return dict(zip(self.labels.substitutions, letters, strict=False))
+        """Return the letter of each substitution."""
+        return self.labels.letters
 
     def _marks(self, labels: Iterable[str]) -> list[str]:
         return [self.substitutions[label] for label in sorted(set(labels)) if label in self.substitutions]

@@ -127,7 +127,7 @@ def test_the_page_shows_scores_data_and_substitutions(finished):
         "differs from frozen_cls.minilm_mlm with p < .05",
         "15064323e-05seed 1: step 125 (0.744), seed 2:",
         "How to read the numbers",
-        "SimCSE is better than nothing.JTCSE, Table Isupported76.25 against not printed"
+        "SimCSE is better than nothing.aJTCSE, Table Isupported76.25 against not printed"
         "2.50 higher (2.25 to 2.75) over 3 seeds<.001 / .012",
         "Claims that this study does not compare, and why: 1",
         "JTCSE, Table I: It is fast, too. no source of the dataset is available",
@@ -213,6 +213,14 @@ def test_gains_are_drawn_below_the_claims(page):
     assert "#figure-claims-gains" in {one.get("href") for one in page.all("a")}
     below = page.text.partition("What the papers claim")[2].partition("Data: claims.parquet")[0]
     assert "A bar is the 95% interval of its claim" in below
+
+
+def test_a_claim_has_the_letters_of_what_its_numbers_stand_in_for(page):
+    claims = page.text.partition("What the papers claim")[2].partition("Data: claims.parquet")[0]
+    assert " ".join(claims.split()).count("SimCSE is better than nothing.aJTCSE") == 1
+    assert "Letters mark substitutions: 1 a a stand-in" in " ".join(claims.split())
+    assert "#substitution-claims-a" in {one.get("href") for one in page.all("a")}
+    assert "substitution-claims-a" in {one.get("id") for one in page.all("li")}
 
 
 def test_tables_and_figures_can_be_read_aloud(page):
