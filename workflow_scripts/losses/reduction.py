@@ -9,7 +9,10 @@ to treat it:
 
 * ``straight_through`` (the default): S is as in the paper, and c learns as if membership were
   sigmoid((c - sigma) / T). Deviations are constants in this term, so the encoder's gradient is that of Eq. 5 as
-  printed, and with c = 0 that of the base method.
+  printed, and with c = 0 that of the base method. ASSUME: the sigmoid's slopes are divided by the largest
+  of them, because in the paper's table 7 c falls from 1 from its first step on. Undivided, the slope is 1e-7 for c = 1
+  and a deviation of .05, and c would stay: float32 rounds such slopes to 0, or AdamW's eps outweighs them. A factor
+  that all dimensions share changes no other step of AdamW.
 * ``soft``: membership is that sigmoid in the forward pass as well; the encoder also learns through sigma.
 * ``frozen``: c keeps its first value (3R, Table 8).
 
@@ -17,6 +20,7 @@ Shape suffixes: V views, B sentences, D width.
 """
 
 import torch
+import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from workflow_scripts.settings.methods import ThresholdConfig
@@ -44,8 +48,10 @@ class Threshold(nn.Module):
             case "soft":
                 return torch.sigmoid((self.c - deviation_D) / self._config.temperature)
             case "straight_through":
-                soft_D = torch.sigmoid((self.c - deviation_D.detach()) / self._config.temperature)
-                return hard_D + (soft_D - soft_D.detach())  # the bracket is 0, and has a gradient
+                distance_D = (self.c.detach() - deviation_D.detach()) / self._config.temperature
+                log_slope_D = F.logsigmoid(distance_D) + F.logsigmoid(-distance_D)
+                slope_D = (log_slope_D - log_slope_D.max()).exp()
+                return hard_D + slope_D * (self.c - self.c.detach())  # the bracket is 0, and has a gradient
 
 
 def deviation(rows_BD: Tensor) -> Tensor:

@@ -1,3 +1,5 @@
+import math
+
 import pytest
 import torch
 
@@ -67,14 +69,27 @@ def test_the_step_gives_no_gradient_and_surrogates_do():
 
 
 def test_the_straight_through_gradient_is_that_of_the_sigmoid():
-    """O-66: d sigmoid((c - sigma) / T) / dc, weighted by what membership does to the loss."""
+    """O-66: d sigmoid((c - sigma) / T) / dc over its largest, weighted by what membership does to the loss."""
     deviation_D, weight_D = torch.tensor([0.1, 0.3, 0.28]).double(), torch.tensor([1.0, -2.0, 0.5]).double()
     module = threshold(0.29).double()
     (module(deviation_D) * weight_D).sum().backward()
-    low, high = (
-        (torch.sigmoid((0.29 + step - deviation_D) / 0.05) * weight_D).sum() for step in (-1e-6, 1e-6)
+    low_D, high_D = (torch.sigmoid((0.29 + step - deviation_D) / 0.05) for step in (-1e-6, 1e-6))
+    slope_D = (high_D - low_D) / 2e-6
+    expected = (slope_D * weight_D).sum() / slope_D.max()
+    assert module.c.grad.item() == pytest.approx(expected.item(), rel=1e-4)
+
+
+@pytest.mark.parametrize("c", [1.0, 0.7, 0.0])
+def test_a_threshold_far_from_all_deviations_has_a_gradient(c):
+    """By hand: far above, slopes are exp(-(c - sigma) / T) / T, and those of .05 and .10 have the ratio 1 / e; O-66."""
+    module = threshold(c)
+    member_D = module(torch.tensor([0.05, 0.10]))
+    (member_D * torch.tensor([1.0, -1.0])).sum().backward()
+    assert member_D.tolist() == [float(c > 0)] * 2
+    near, far = (
+        (math.exp(-1), 1.0) if c else (1.0, math.exp(-1) * ((1 + math.exp(-1)) / (1 + math.exp(-2))) ** 2)
     )
-    assert module.c.grad.item() == pytest.approx(((high - low) / 2e-6).item(), rel=1e-4)
+    assert module.c.grad.item() == pytest.approx(near - far, rel=1e-4)
 
 
 def test_the_encoder_learns_through_deviations_of_the_soft_gate():

@@ -9,10 +9,11 @@ from tests.support import toys
 from tests.support.snakemake_plans import grids_in, merged_config, settings_of_run
 from tests.support.steps_by_hand import loss_of, step_of, views_of
 from workflow_scripts.losses.infonce import infonce
+from workflow_scripts.losses.reduction import Threshold
 from workflow_scripts.methods import load_method, three_r
 from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.provenance.closure import ROOT
-from workflow_scripts.settings.methods import read_method
+from workflow_scripts.settings.methods import ThresholdConfig, read_method
 from workflow_scripts.settings.study import Configuration
 from workflow_scripts.training.data import TrainingData
 from workflow_scripts.training.loop import train
@@ -221,30 +222,32 @@ def run(objective, checkpoints, settings, steps):
 
 
 class Falling(Objective):
-    """Something with a threshold that every step pushes down, as one far above the deviations is."""
+    """A threshold far above all deviations, each of which would lower the loss a little outside of S."""
 
-    def __init__(self, travel):
-        self.module = torch.nn.ParameterDict({"c": torch.tensor(1.0), "weight": torch.tensor(2.0)})
-        self.lr_budgets = {"c": travel}
+    def __init__(self, block):
+        threshold = Threshold(ThresholdConfig.parse(block, "threshold"), 1.0)
+        self.module = torch.nn.ModuleDict({"threshold": threshold, "other": torch.nn.Linear(1, 1)})
+        self.lr_budgets = {"threshold.c": block["lr_budget"]}
 
     def inputs(self, step):
         return ()
 
     def loss(self, inputs):
-        loss = self.pull(self.module["c"]) + self.module["weight"] ** 2
-        return LossOutput(loss, {"threshold": self.module["c"].detach().clone()})
+        threshold = self.module["threshold"]
+        loss = self.pull(threshold) + self.module["other"].weight.sum() ** 2
+        return LossOutput(loss, {"threshold": threshold.c.detach().clone()})
 
-    def pull(self, c):
-        return 3.0 * c
+    def pull(self, threshold):
+        return 1e-3 * threshold(torch.full((384,), 0.05)).mean()
 
 
 @pytest.mark.parametrize(("steps", "within", "rate"), [(15_625 // 512, 0.03, 3.0e-5), (1000, 0.014, 1.0e-5)])
 def test_the_threshold_takes_the_path_of_table_7(tmp_path, steps, within, rate):
     """As printed, a tenth of an epoch after another; the setting is that of config/methods.yaml."""
-    travel = yaml.safe_load(Path(ROOT, "config/methods.yaml").read_text())["methods"]["simcse_3r"]
-    falling = Falling(travel["threshold"]["lr_budget"])
+    method = yaml.safe_load(Path(ROOT, "config/methods.yaml").read_text())["methods"]["simcse_3r"]
+    falling = Falling(method["threshold"])
     outcome = run(falling, tmp_path, toys.training(learning_rate=rate, checkpoint_minutes=99), steps)
-    path = [*outcome.paths["threshold"], falling.module["c"].item()]
+    path = [*outcome.paths["threshold"], falling.module["threshold"].c.item()]
     tenths = [path[round(steps * tenth / 10)] for tenth in range(1, 8)]
     assert path[0] == 1.0
     assert tenths == pytest.approx(TABLE_7, abs=within)
@@ -253,8 +256,8 @@ def test_the_threshold_takes_the_path_of_table_7(tmp_path, steps, within, rate):
 class Settling(Falling):
     """A threshold that every step moves towards 0.273."""
 
-    def pull(self, c):
-        return 3.0 * (c - 0.273).abs()
+    def pull(self, threshold):
+        return 3.0 * (threshold.c - 0.273).abs()
 
 
 @pytest.mark.slow
@@ -266,9 +269,9 @@ def test_the_grid_of_table_7_has_its_path_and_its_schedule(tmp_path):
     assert (whole.max_steps, whole.restart_every) == (23_437, 15_625)
     shorter = whole.model_copy(update={"restart_every": 1000})
     threshold = settings_of_run(Configuration.strictly(config), printed)["method"]["threshold"]
-    settling = Settling(threshold["lr_budget"])
+    settling = Settling(threshold)
     outcome = run(settling, tmp_path, shorter, 1500)
-    path = [*outcome.paths["threshold"], settling.module["c"].item()]
+    path = [*outcome.paths["threshold"], settling.module["threshold"].c.item()]
     assert path[0] == threshold["start"] == 1.0
     assert path[100::100] == pytest.approx([*TABLE_7, *[0.273] * 8], abs=0.014)
     # From 1e-5 it rises by .002 in the last tenth of the epoch, and by .012 in the first one after it.
