@@ -173,8 +173,12 @@ def grid_errors(study: Study, grid: GridBlock) -> Iterator[ErrorDetails]:
     for path, name, refers in references(grid):
         if refers.section in defined:
             yield from unknown(name, defined[refers.section], path)
-    baselines = dict.fromkeys(row.baseline for row in grid.expanded.values() if row.baseline)
-    yield from unknown(baselines, grid.expanded, "baseline")
+    compared = ((row.baseline, grid.runs[row.block].baseline, row.block) for row in grid.expanded.values())
+    baselines = [
+        (name, f"runs.{block}.baseline" if is_own else "baseline") for name, is_own, block in compared if name
+    ]
+    for name, path in dict.fromkeys(baselines):
+        yield from unknown(name, grid.expanded, path)
     for number, column in grid.numbered:
         if isinstance(column, Column) and column.suite in defined["grid.suites"]:
             lacking = column.score_errors(study.suites[column.suite].block, lists)
@@ -184,21 +188,21 @@ def grid_errors(study: Study, grid: GridBlock) -> Iterator[ErrorDetails]:
 def _run_errors(study: Study) -> Iterator[ErrorDetails]:
     """Yield errors in the runs of grids and encoders, and suites that do not fit their encoders."""
     settings = study.settings
-    named = settings.auxiliary_encoders()
+    named, in_suites = settings.auxiliary_encoders(), list[ErrorDetails]()
     if EXTRACTION in settings.experiments:
         encoder = settings.extraction.encoder
         named.add(encoder)
         yield from layer_errors_of(settings.extraction, study.encoders[encoder].size)
         suites = {kind: [name] for kind, name in settings.extraction.suites if name}
-        for error in suite_errors(study, suites, [encoder]):
-            yield error._replace(file="extraction")
+        in_suites += suite_errors(study, suites, [encoder])
     for name, grid in study.blocks.items():
         runs = [row.run for row in grid.expanded.values()]
         encoders = dict.fromkeys(run.encoder for run in runs)
-        in_grid = [*block_errors(study, "runs", grid.runs, grid.seeds)]
-        in_grid += suite_errors(study, grid.suites, encoders)
-        yield from (error.under("", grid_file(name)) for error in in_grid)
+        in_runs = block_errors(study, "runs", grid.runs, grid.seeds)
+        yield from (error.under("", grid_file(name)) for error in in_runs)
+        in_suites += suite_errors(study, grid.suites, encoders)
         named |= {*encoders, *(run.teacher for run in runs)}
+    yield from dict.fromkeys(in_suites)  # several grids may read a suite
     reached = study.reached(named)
     for name, block in settings.encoders.items():
         if isinstance(block, EncoderFromRuns):
