@@ -73,6 +73,12 @@ def test_studies_of_this_repository_are_sound(overlay):
     assert printed_of(*sound_study(overlay)) == []
 
 
+def test_lines_may_be_held_out_if_pairs_choose_checkpoints(tmp_path):
+    config = {"corpora": {"wiki_sentences": {"dev_sentences": 1000}}, "development": {"dataset": "stsb_dev"}}
+    run = {"method": "simcse", "encoder": "minilm_mlm", "corpus": "wiki_sentences", "tag": "fine"}
+    assert lines_of(tmp_path, config, {"runs+": [run]}) == []
+
+
 def test_an_encoder_that_no_study_uses_may_be_wrong(tmp_path):
     """A study is held to no encoder that it does not use; the same block is a mistake in one that it uses."""
     assert lines_of(tmp_path, {"encoders": {"unused": UNUSED}}) == []

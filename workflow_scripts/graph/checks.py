@@ -25,6 +25,7 @@ from workflow_scripts.graph.run_checks import block_errors, reading_errors, suit
 from workflow_scripts.graph.slices import Config
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.base import Settings
+from workflow_scripts.settings.corpora import Corpus, RoundTripCorpus
 from workflow_scripts.settings.encoders import AdaptedEncoder, EncoderFromRuns
 from workflow_scripts.settings.grids import EXTRACTION, Column, GridBlock
 from workflow_scripts.settings.report import CLAIM_FIGURES
@@ -156,6 +157,8 @@ def sense_errors(study: Study) -> Iterator[ErrorDetails]:
             if not isinstance(source, HubSource):
                 errors = reader_errors(source, block.form)
                 yield from (error.under(f"datasets.{name}.sources.{number}") for error in errors)
+    for name, corpus in settings.corpora.items():
+        yield from (error.under(f"corpora.{name}") for error in corpus_errors(settings, corpus))
     yield from extraction_errors(settings)
     for name, grid in study.blocks.items():
         yield from (error.under("", grid_file(name)) for error in grid_errors(study, grid))
@@ -165,6 +168,18 @@ def sense_errors(study: Study) -> Iterator[ErrorDetails]:
     yield from cache_errors(settings.cache)
     for file, named in _by_file(study).items():
         yield from (error.under("", file) for error in missing_files(study.root, references(named)))
+
+
+def corpus_errors(settings: Configuration, corpus: Corpus | RoundTripCorpus) -> Iterator[ErrorDetails]:
+    """Yield keys of a corpus that need sentences, if its dataset has triples."""
+    if not isinstance(corpus, Corpus) or settings.datasets[corpus.dataset].form != "triples":
+        return
+    if corpus.dev_sentences:
+        problem = f"{corpus.dev_sentences}, but triples have no documents that can be held out"
+        yield ErrorDetails("dev_sentences", problem, "Set it to 0.")
+    if corpus.add_sentences_of:
+        problem = f"{corpus.add_sentences_of}, but sentences cannot be added to triples"
+        yield ErrorDetails("add_sentences_of", problem, "Remove `add_sentences_of`.")
 
 
 def grid_errors(study: Study, grid: GridBlock) -> Iterator[ErrorDetails]:

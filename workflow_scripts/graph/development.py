@@ -47,6 +47,18 @@ def _pairs_at_most(study: Study, dataset: str) -> int | None:
     return block.contract.rows or rows_at_most(block, study.data_root)
 
 
+def has_neighbours(dataset: Dataset) -> bool:
+    """Return whether a document of a dataset may have two sentences, which give a pair of a development set.
+
+    Triples have no documents, each line of reader ``lines`` is one, and rows of the Hub have those of a column.
+    """
+    of_hub = {"document", "position"}
+    return dataset.form == "sentences" and any(
+        of_hub <= source.columns.keys() if isinstance(source, HubSource) else source.reader != "lines"
+        for source in dataset.sources
+    )
+
+
 def rows_at_most(block: Dataset, data_root: Path | None) -> int | None:
     """Return the number of lines in a dataset's small files, if its reader returns a row for each; else None."""
     for source in block.sources:

@@ -4,14 +4,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from workflow_scripts.errors import ErrorDetails, advice, shown
+from workflow_scripts.graph.development import has_neighbours
 from workflow_scripts.graph.names import misnamed, references
 from workflow_scripts.graph.slices import as_json
 from workflow_scripts.graph.study import Study
+from workflow_scripts.settings.corpora import Corpus
 from workflow_scripts.settings.encoders import EncoderFromRuns
 from workflow_scripts.settings.grids import Run, RunBlock, expand, listed
 from workflow_scripts.settings.overrides import Override
 from workflow_scripts.settings.readouts import RunOrigin, StartingPoint, too_long
-from workflow_scripts.settings.study import RunSettings, read_run
+from workflow_scripts.settings.study import Configuration, RunSettings, read_run
 
 _SHOWN = 2
 """Maximum number of runs named in a line; further runs are counted."""
@@ -128,13 +130,22 @@ def _training_errors(study: Study, run: Run, settings: RunSettings) -> Iterator[
         yield from too_long(
             study.settings.teacher, StartingPoint(run.teacher, study.encoders[run.teacher].sizes), "teacher"
         )
-    corpus = study.settings.source_corpus(str(run.corpus))
-    if not study.settings.development.dataset and not study.settings.held_out(corpus):
-        problem = "null, but no sentence of the corpus is held out"
-        remedy = f"Set it to a dataset of pairs, or corpora.{corpus}.dev_sentences to 1000, for example."
-        yield ErrorDetails("development.dataset", problem, remedy)
+    if not study.settings.development.dataset:
+        yield from _held_out_errors(study.settings, study.settings.source_corpus(str(run.corpus)))
     if settings.training.chunk:
         yield from settings.method.chunk_errors()
+
+
+def _held_out_errors(settings: Configuration, corpus: str) -> Iterator[ErrorDetails]:
+    """Yield an error if a corpus holds out no text, or none that gives pairs to select a checkpoint."""
+    block, remedy = settings.corpora[corpus], "Set it to a dataset of pairs"
+    if isinstance(block, Corpus) and not has_neighbours(settings.datasets[block.dataset]):
+        problem = f"null, but no document of {block.dataset} has two sentences, from which pairs are made"
+        yield ErrorDetails("development.dataset", problem, f"{remedy}.")
+    elif not settings.held_out(corpus):
+        problem = "null, but no sentence of the corpus is held out"
+        remedy = f"{remedy}, or corpora.{corpus}.dev_sentences to 1000, for example."
+        yield ErrorDetails("development.dataset", problem, remedy)
 
 
 def suite_errors(
