@@ -73,6 +73,18 @@ def test_studies_of_this_repository_are_sound(overlay):
     assert printed_of(*sound_study(overlay)) == []
 
 
+def test_a_printed_number_without_its_cell_is_found_before_jobs():
+    sound, grids = sound_study("config/config.yaml")
+    changed = laid_over(
+        grids["layerattpooler_table5"], {"columns": {0: {"heading": "dev"}}, "headline": "dev"}
+    )
+    line, *_ = printed_of(sound, grids | {"layerattpooler_table5": changed})
+    assert line.startswith(
+        "config/experiments/layerattpooler_table5.yaml: layerattpooler_table5: BERT-base, DiffCSE"
+    )
+    assert line.endswith("STS-B dev: not in the grid layerattpooler_table5. Correct the row or the grid.")
+
+
 def test_lines_may_be_held_out_if_pairs_choose_checkpoints(tmp_path):
     config = {"corpora": {"wiki_sentences": {"dev_sentences": 1000}}, "development": {"dataset": "stsb_dev"}}
     run = {"method": "simcse", "encoder": "minilm_mlm", "corpus": "wiki_sentences", "tag": "fine"}

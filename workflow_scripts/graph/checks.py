@@ -13,7 +13,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from workflow_scripts.errors import ConfigError, ErrorDetails, advice, one_line_errors, refuse, unknown
+from workflow_scripts.data.printed import cell_numbers
+from workflow_scripts.errors import (
+    ConfigError,
+    DataError,
+    ErrorDetails,
+    advice,
+    one_line_errors,
+    refuse,
+    unknown,
+)
 from workflow_scripts.graph.claims import claim_errors
 from workflow_scripts.graph.clone import from_here
 from workflow_scripts.graph.configuration import GRIDS, placed, read_mapping
@@ -22,6 +31,7 @@ from workflow_scripts.graph.folders import cache_errors
 from workflow_scripts.graph.gaps import gap_runs
 from workflow_scripts.graph.names import misnamed, missing_files, references, repetitions
 from workflow_scripts.graph.run_checks import block_errors, reading_errors, suite_errors
+from workflow_scripts.graph.runs import Grid
 from workflow_scripts.graph.slices import Config
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.base import Settings
@@ -161,7 +171,7 @@ def sense_errors(study: Study) -> Iterator[ErrorDetails]:
         yield from (error.under(f"corpora.{name}") for error in corpus_errors(settings, corpus))
     yield from extraction_errors(settings)
     for name, grid in study.blocks.items():
-        yield from (error.under("", grid_file(name)) for error in grid_errors(study, grid))
+        yield from (error.under("", grid_file(name)) for error in grid_errors(study, name, grid))
     yield from claim_errors(study)
     # Otherwise each run would repeat the errors of its reading.
     yield from [*reading_errors(study)] or _run_errors(study)
@@ -182,22 +192,37 @@ def corpus_errors(settings: Configuration, corpus: Corpus | RoundTripCorpus) -> 
         yield ErrorDetails("add_sentences_of", problem, "Remove `add_sentences_of`.")
 
 
-def grid_errors(study: Study, grid: GridBlock) -> Iterator[ErrorDetails]:
-    """Yield references in a grid to something that it does not define, and columns that no suite writes."""
+def grid_errors(study: Study, name: str, grid: GridBlock) -> Iterator[ErrorDetails]:
+    """Yield references in a grid to something that it does not define, and columns without a score."""
     defined, lists = grid.own_names(study.settings.suites), study.settings.mteb.lists
-    for path, name, refers in references(grid):
+    for path, named, refers in references(grid):
         if refers.section in defined:
-            yield from unknown(name, defined[refers.section], path)
-    compared = ((row.baseline, grid.runs[row.block].baseline, row.block) for row in grid.expanded.values())
-    baselines = [
-        (name, f"runs.{block}.baseline" if is_own else "baseline") for name, is_own, block in compared if name
-    ]
-    for name, path in dict.fromkeys(baselines):
-        yield from unknown(name, grid.expanded, path)
+            yield from unknown(named, defined[refers.section], path)
+    own = {number for number, block in enumerate(grid.runs) if block.baseline}
+    baselines = {
+        (f"runs.{row.block}.baseline" if row.block in own else "baseline", row.baseline): None
+        for row in grid.expanded.values()
+    }
+    for path, baseline in baselines:
+        yield from unknown(baseline or (), grid.expanded, path)
     for number, column in grid.numbered:
         if isinstance(column, Column) and column.suite in defined["grid.suites"]:
             lacking = column.score_errors(study.suites[column.suite].block, lists)
             yield from (error.under(f"columns.{number}")._replace(about=column.heading) for error in lacking)
+    yield from _printed_errors(study.root, study.grids[name])
+
+
+def _printed_errors(root: Path, grid: Grid) -> Iterator[ErrorDetails]:
+    """Yield the first error in printed numbers of a grid, such as one without a cell; its table would be the last job.
+
+    Files that are missing are reported by the check of references.
+    """
+    files = {file: root / file for file in grid.published if (root / file).is_file()}
+    contents = {file: path.read_bytes() for file, path in files.items()}
+    try:
+        cell_numbers(contents, grid.block.experiment.cells(), grid.name, grid.printed_in)
+    except DataError as error:
+        yield ErrorDetails("", str(error))
 
 
 def _run_errors(study: Study) -> Iterator[ErrorDetails]:
