@@ -30,7 +30,7 @@ from workflow_scripts.graph.extraction import extraction_errors, layer_errors_of
 from workflow_scripts.graph.folders import cache_errors
 from workflow_scripts.graph.gaps import gap_runs
 from workflow_scripts.graph.names import misnamed, missing_files, references, repetitions
-from workflow_scripts.graph.run_checks import block_errors, reading_errors, suite_errors
+from workflow_scripts.graph.run_checks import block_errors, reading_errors, suite_errors, value_errors
 from workflow_scripts.graph.runs import Grid
 from workflow_scripts.graph.slices import Config
 from workflow_scripts.graph.study import Study
@@ -238,7 +238,7 @@ def _run_errors(study: Study) -> Iterator[ErrorDetails]:
     for name, grid in study.blocks.items():
         runs = [row.run for row in grid.expanded.values()]
         encoders = dict.fromkeys(run.encoder for run in runs)
-        in_runs = block_errors(study, "runs", grid.runs, grid.seeds)
+        in_runs = [*block_errors(study, "runs", grid.runs, grid.seeds)] or value_errors(study, grid)
         yield from (error.under("", grid_file(name)) for error in in_runs)
         in_suites += suite_errors(study, grid.suites, encoders)
         named |= {*encoders, *(run.teacher for run in runs)}

@@ -2,15 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from workflow_scripts.errors import ErrorDetails, advice, shown
 from workflow_scripts.graph.development import has_neighbours
 from workflow_scripts.graph.names import misnamed, references
-from workflow_scripts.graph.slices import as_json
+from workflow_scripts.graph.slices import as_json, flat
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.corpora import Corpus
 from workflow_scripts.settings.encoders import EncoderFromRuns
-from workflow_scripts.settings.grids import Run, RunBlock, expand, listed
+from workflow_scripts.settings.grids import GridBlock, Run, RunBlock, expand, listed
 from workflow_scripts.settings.overrides import Override
 from workflow_scripts.settings.readouts import RunOrigin, StartingPoint, too_long
 from workflow_scripts.settings.study import Configuration, RunSettings, read_run
@@ -146,6 +147,41 @@ def _held_out_errors(settings: Configuration, corpus: str) -> Iterator[ErrorDeta
         problem = "null, but no sentence of the corpus is held out"
         remedy = f"{remedy}, or corpora.{corpus}.dev_sentences to 1000, for example."
         yield ErrorDetails("development.dataset", problem, remedy)
+
+
+def value_errors(study: Study, grid: GridBlock) -> Iterator[ErrorDetails]:
+    """Yield values for plots that are not the settings of their run or, if it lacks the setting, of no run of the grid.
+
+    A run may have the value at which a method is this run, such as SimCSE in a plot over a threshold of 3R.
+
+    Args:
+        study: The study.
+        grid: A grid whose runs have no errors.
+    """
+    if not any(block.values for block in grid.runs):
+        return
+    by_run = {name: _flat_settings(study, name, row.run) for name, row in grid.expanded.items()}
+    for name, row in grid.expanded.items():
+        known = by_run[name]
+        for setting, value in grid.runs[row.block].values.items():
+            path = f"runs.{row.block}.values.{setting}"
+            if setting in known and known[setting] != value:
+                problem = f"{shown(value)}, but its setting is {shown(known[setting])}"
+                remedy = f"Set it to {shown(known[setting])}, or change the setting by `overrides`."
+                yield ErrorDetails(path, problem, remedy, about=name)
+            elif not any(setting in settings for settings in by_run.values()):
+                yield ErrorDetails(
+                    path, "no run of the grid has this setting", advice(setting, known), about=name
+                )
+
+
+def _flat_settings(study: Study, name: str, run: Run) -> Mapping[str, Any]:
+    """Return the settings of a run and of its pool of exemplars, by dotted setting."""
+    settings, _ = study.read_run(name, run)
+    assert settings
+    pool = settings.method.exemplar_pool
+    exemplars = {"exemplars": study.settings.exemplars[pool].model_dump(mode="json")} if pool else {}
+    return flat(settings.model_dump(mode="json") | exemplars)
 
 
 def suite_errors(

@@ -23,6 +23,10 @@ _LONGEST = 300  # characters of a wrong value that a message repeats
 _NO_KEYS = {
     "^[a-z0-9_]+$": ("not a name", "Use small letters, digits and underscores."),
     r"^(method|training)(\.[a-z_]+)+$": ("not a dotted setting", "Begin it with `method.` or `training.`."),
+    r"^(method|training|exemplars)(\.[a-z_]+)+$": (
+        "not a dotted setting",
+        "Begin it with `method.`, `training.` or `exemplars.`.",
+    ),
 }
 """Messages for keys that do not match, by pattern: the error and the remedy."""
 
