@@ -128,9 +128,11 @@ def _training_errors(study: Study, run: Run, settings: RunSettings) -> Iterator[
     yield from too_long(settings.training, start, "training")
     yield from too_long(settings.development, start, "development")
     if run.teacher:
-        yield from too_long(
-            study.settings.teacher, StartingPoint(run.teacher, study.encoders[run.teacher].sizes), "teacher"
-        )
+        teacher = study.encoders[run.teacher]
+        yield from too_long(study.settings.teacher, StartingPoint(run.teacher, teacher.sizes), "teacher")
+        if len(members := teacher.members()) > 1:
+            problem = f"{run.teacher}, whose block of runs stands for {len(members)}: {', '.join(members)}"
+            yield ErrorDetails("teacher", problem, "Choose an encoder with one run.")
     if not study.settings.development.dataset:
         yield from _held_out_errors(study.settings, study.settings.source_corpus(str(run.corpus)))
     if settings.training.chunk:
