@@ -164,7 +164,7 @@ def _named_alike(sheets: Mapping[str, Sheet]) -> set[str]:
 
 
 def _joined_rows(sheets: Mapping[str, Sheet], names: Mapping[str, _Names]) -> list[Row]:
-    """Return the cells of all tables under their new names; equal cells once, with all labels."""
+    """Return the cells of all tables under their new names; equal cells once, with what any of their tables says."""
     cells: dict[tuple[str, str], Row] = {}
     baselines = defaultdict[str, set[str]](set)
     for label, sheet in sheets.items():
@@ -174,7 +174,8 @@ def _joined_rows(sheets: Mapping[str, Sheet], names: Mapping[str, _Names]) -> li
             baseline = row["baseline"] and new.run(row["baseline"])
             labels = {*row["labels"], *(cells[key]["labels"] if key in cells else ())}
             named = {"run": key[0], "heading": key[1], "baseline": baseline, "labels": sorted(labels)}
-            cells[key] = row | cells.get(key, {}) | named
+            known = {name: value for name, value in cells.get(key, {}).items() if value is not None}
+            cells[key] = row | known | named
             baselines[key[0]] |= {baseline} if baseline else set()
     runs, headings = (dict.fromkeys(parts) for parts in zip(*cells, strict=True))
     empty: Row = dict.fromkeys(TABLE.names) | {"labels": []}

@@ -114,6 +114,17 @@ def test_equal_cells_are_one_with_the_labels_of_both():
     assert cell["labels"] == ["s", "t"]
 
 
+def test_an_equal_cell_has_what_either_table_says():
+    """In one table a run is compared with another, and has the paper's value; in the other it has neither."""
+    alone = sheet(scores({"a": 1.0}))
+    compared = sheet(
+        [*scores({"b": 0.5}), row("a", mean=1.0, values=[1.0], sd=None, baseline="b", published=1.5)]
+    )
+    for tables in ((alone, compared), (compared, alone)):
+        (cell,) = [one for one in joined(*tables).rows if one["run"] == "a"]
+        assert (cell["baseline"], cell["difference"], cell["published"]) == ("b", 8.125, 1.5)
+
+
 def test_a_shared_name_gives_way_to_identifiers():
     """A name that two runs have for readers gives way to their identifiers."""
     one, two = (sheet(scores({run: 1.0}), shown={run: "SimCSE"}) for run in "ab")
