@@ -95,6 +95,11 @@ class Declaration(NamedTuple):
         return self.draw.__name__
 
     @property
+    def short_title(self) -> str:
+        """Return the title without that of the experiment."""
+        return self.title.removesuffix(": {title}")
+
+    @property
     def module(self) -> str:
         """Return the name of the figure's module in this package."""
         return self.draw.__module__.rpartition(".")[2]

@@ -229,7 +229,7 @@ def _draw(job: Job, name: str) -> DrawnFigure:
     records = (read_record(path) for paths in inputs.values() for path in paths)
     labels = split_labels(label for record in records if record for label in record.labels)
     braces = config.model_dump() | {"title": figure_settings["title"]}
-    texts = (figure.title, figure.title.removesuffix(": {title}"), figure.description)
+    texts = (figure.title, figure.short_title, figure.description)
     title, short, description = (text.format_map(braces) for text in texts)
     ids = f"{name}-{job.wildcards['experiment']}".replace("_", "-")
     pictures = {}

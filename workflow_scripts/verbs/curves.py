@@ -5,67 +5,65 @@ from pathlib import Path
 
 from workflow_scripts.columns import HISTORY
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.figures.curves import HOW_DRAWN, curves, draw_curves
+from workflow_scripts.figures.curves import HOW_DRAWN, curves, draw_curves, learning_curves
 from workflow_scripts.figures.drawing import figure_style, to_svg
-from workflow_scripts.provenance.artefacts import RECORD_FILE, atomic
-from workflow_scripts.reporting.records import RunTable, record_of, run_tables
+from workflow_scripts.provenance.artefacts import atomic
+from workflow_scripts.reporting.records import RunTable, run_tables
 from workflow_scripts.verbs.printing import Answer, PrintedTable
-from workflow_scripts.verbs.records import missing_file, record_at
+from workflow_scripts.verbs.records import missing_file, record_at, relative_name
 
 _HISTORY = "history.parquet"
 _FORMATS = (".svg", ".pdf", ".png")
 _LOSS_BLOCKS = 50
-_TITLE = "Training loss and development score"
-_DESCRIPTION = (
-    "Lines over optimiser steps, one per run: the training loss above, the development score below."
-)
 
 
-def is_training(path: Path) -> bool:
-    """Return whether a path, existing or missing, is that of a run, one of its seeds, its model or its history.
+def training_folder(path: Path) -> Path | None:
+    """Return the folder of the run, or of one of its seeds, that a path belongs to; None if it belongs to none.
 
-    These lie below results/<study>/runs.
+    These folders are results/<study>/runs/<run> and its seed<seed>; neither they nor the path need exist.
     """
     names = path.absolute().parts
-    positions = (position for position, name in enumerate(names[:-1]) if name == "runs")
-    return any(names[position - 2 : position - 1] == ("results",) for position in positions)
+    for position, name in enumerate(names[:-1]):
+        if name == "runs" and names[:position][-2:-1] == ("results",):
+            run, *below = names[position + 1 :]
+            seed = [below[0]] if below and below[0].startswith("seed") else []
+            return Path(relative_name(Path(*names[: position + 1], run, *seed)))
+    return None
 
 
-def histories_of(path: Path) -> list[Path]:
-    """Return the histories of a run, of one of its seeds, or of a model; none of a run that is not trained.
+def histories_of(folder: Path) -> list[Path]:
+    """Return the histories of a run, or of one of its seeds; none of a run that is not trained.
 
     Raises:
         DataError: if neither a history nor a model exists.
     """
-    folder = path.parent if path.name in (_HISTORY, RECORD_FILE) else path
-    folder = folder.parent if folder.name == "model" else folder
     if histories := sorted({*folder.glob(_HISTORY), *folder.glob(f"seed*/{_HISTORY}")}):
         return histories
     if [*folder.glob("model"), *folder.glob("seed*/model")]:
         return []
     target = folder / _HISTORY if folder.name.startswith("seed") else folder / "seed1" / _HISTORY
-    raise missing_file(path, "no history of a training", target)
+    raise missing_file(folder, "no history of a training", target)
 
 
-def draw(paths: Iterable[Path], to: Path, labels: Mapping[Path, str]) -> Answer:
+def draw(folders: Iterable[Path], to: Path, labels: Mapping[Path, str]) -> Answer:
     """Draw the learning curves of trainings into a file, and return the points that it shows.
 
     Args:
-        paths: Paths of runs, seeds, models or histories.
+        folders: Folders of runs, or of their seeds.
         to: The figure; its suffix is the format.
         labels: A distinct name for the folder of each study.
 
     Raises:
         ConfigError: if the format is unknown.
-        DataError: if no path is of a trained run, or a history is missing or damaged.
+        DataError: if no folder is of a trained run, or a history is missing or damaged.
     """
     if to.suffix not in _FORMATS:
         raise ConfigError(
             f"--to {to}: unknown format '{to.suffix}'. Name a file that ends in {' or '.join(_FORMATS)}."
         )
-    by_path = {path: histories_of(path) for path in paths}
-    histories = [*dict.fromkeys(history for of_path in by_path.values() for history in of_path)]
-    untrained = ", ".join(str(path) for path, of_path in by_path.items() if not of_path)
+    by_folder = {folder: histories_of(folder) for folder in folders}
+    histories = [*dict.fromkeys(history for of_folder in by_folder.values() for history in of_folder)]
+    untrained = ", ".join(str(folder) for folder, of_folder in by_folder.items() if not of_folder)
     if not histories:
         raise DataError(f"{untrained}: not trained, so without a learning curve. Name a run that is trained.")
     for history in histories:
@@ -73,7 +71,9 @@ def draw(paths: Iterable[Path], to: Path, labels: Mapping[Path, str]) -> Answer:
     points = curves(_named(histories, labels), _LOSS_BLOCKS)
     with figure_style():
         picture = draw_curves(points)
-        svg = to_svg(picture, "learning-curves", _TITLE, _DESCRIPTION, [HOW_DRAWN])
+        svg = to_svg(
+            picture, "learning-curves", learning_curves.short_title, learning_curves.description, [HOW_DRAWN]
+        )
         with atomic(to) as temporary:
             if to.suffix == ".svg":
                 # figures of the page have no background of their own
@@ -112,6 +112,6 @@ def study_of(history: Path) -> Path:
 
 def names_in(study: Path) -> dict[str, str]:
     """Return the display names of a study's runs, as in its tables."""
-    tables = (record_of(table).settings for table in sorted(study.glob("tables/*.parquet")))
-    rows = (row for settings in tables for row in settings.get("experiment", {}).get("rows", ()))
+    records = filter(None, map(record_at, sorted(study.glob("tables/*.parquet"))))
+    rows = (row for record in records for row in record.settings.get("experiment", {}).get("rows", ()))
     return {row["run"]: row["name"] for row in rows}

@@ -129,7 +129,7 @@ def _similar_to(root: Path, name: Path, known: Iterable[Path]) -> str:
         return advice(str(name), sorted(map(str, known)))
     for folder in name.parents[:-1]:
         names = _names_in(root / folder) | {
-            path.relative_to(folder).parts[0] for path in known if path.is_relative_to(folder)
+            path.relative_to(folder).parts[0] for path in known if folder in path.parents
         }
         part, *_ = name.relative_to(folder).parts
         if part in names:

@@ -10,7 +10,7 @@ values and the best value of each column in bold; LaTeX needs booktabs. Texts in
 programs: a quote in front of a title that begins with =, +, - or @ would change the title. Spreadsheets take such a
 cell for a formula, so import the column as text.
 
-If paths are runs, seeds, models or histories, their learning curves are drawn into the file --to (.svg, .pdf or .png).
+If paths are runs, their seeds, or files of these, learning curves are drawn into the file --to (.svg, .pdf or .png).
 
   python -m workflow_scripts show results/demo/tables/demo.parquet --sort Spearman --top 3 --markdown
 """
@@ -38,7 +38,7 @@ from workflow_scripts.reporting.sheets import (
     sheet_of,
     to_csv,
 )
-from workflow_scripts.verbs.curves import draw, histories_of, is_training, study_of
+from workflow_scripts.verbs.curves import draw, histories_of, study_of, training_folder
 from workflow_scripts.verbs.printing import Answer, PrintedTable, argument, markdown
 from workflow_scripts.verbs.records import Records, artefact_at, missing_file, relative_name, study_folder
 
@@ -191,14 +191,14 @@ def answer(
     """
     if reverse and not sort:
         raise ConfigError("--reverse: nothing is sorted. Add --sort COLUMN.")
-    trainings = [path for path in paths if is_training(path)]
-    if trainings and len(trainings) < len(paths):
-        other = next(path for path in paths if path not in trainings)
+    trainings = [*dict.fromkeys(filter(None, map(training_folder, paths)))]
+    others = [path for path in paths if training_folder(path) is None]
+    if trainings and others:
         raise ConfigError(
-            f"{other}: a table next to trainings such as {trainings[0]}. Show them in two calls."
+            f"{others[0]}: a table next to trainings such as {trainings[0]}. Show them in two calls."
         )
     if trainings:
-        studies = dict.fromkeys(study_of(history) for path in trainings for history in histories_of(path))
+        studies = dict.fromkeys(study_of(history) for folder in trainings for history in histories_of(folder))
         return draw(trainings, to or _FIGURE, told_apart(studies, lambda study: study.name))
     if to:
         raise ConfigError(
@@ -219,7 +219,7 @@ def _tables(paths: Sequence[Path], by: selection.By | None, *, timed: bool) -> l
         DataError: if a file is missing or not a table.
     """
     given = [tables_in(path) if path.is_dir() else [path] for path in paths]
-    files = [*dict.fromkeys(table for some in given for table in some)]
+    files = [*{relative_name(table): table for some in given for table in some}.values()]
     for path in files:
         check_table(path)
     tables = [Shown([path], _sheet(path, timed=timed)) for path in files]

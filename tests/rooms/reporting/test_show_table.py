@@ -314,7 +314,8 @@ def test_tables_of_two_studies_are_one(two_studies):
     beside = printed("show", *two_studies, "--by", "run", "--columns", "STS12", "--markdown")[1]
     assert beside.splitlines()[2] == "| run | seeds | STS12 (demo) | STS12 (second) |"
     assert beside.count(SIMCSE) == 1
-    assert printed("show", two_studies[0], two_studies[0]) == printed("show", two_studies[0])
+    for same in (two_studies[0], two_studies[0].absolute(), "results/../results/demo/tables/lab.parquet"):
+        assert printed("show", two_studies[0], same) == printed("show", two_studies[0])
 
 
 def test_json_has_the_cells_that_are_printed(two_studies):
@@ -361,7 +362,23 @@ def test_a_run_without_training_has_no_curve(finished, tmp_path, monkeypatch):
             printed("show", place)
     code, said = printed("show", model, finished / "runs" / SIMCSE)
     assert code == 0
-    assert said.startswith(f"not trained, so without a learning curve: {model}\nlearning_curves.svg: ")
+    assert said.startswith(f"not trained, so without a learning curve: {model.parent}\nlearning_curves.svg: ")
+
+
+def test_any_file_of_a_training_leads_to_its_curve(two_studies):
+    """Several files of one seed, however they are written, are one training."""
+    seed = Path("results/demo/runs", SIMCSE, "seed1")
+    of_seed = printed("show", seed)
+    for given in (seed / "model", seed / "metrics.parquet", seed / "model/no_such_file", seed.absolute()):
+        assert printed("show", seed, given) == of_seed
+    assert of_seed == (0, f"learning_curves.svg: 1 trainings of {SIMCSE}\n")
+
+
+def test_a_damaged_table_beside_a_training_is_one_line(two_studies):
+    """The names of runs are those of the study's tables."""
+    two_studies[0].write_bytes(two_studies[0].read_bytes()[:100])
+    with pytest.raises(DataError, match=r"lab\.parquet: damaged; its record cannot be read\. Make it again"):
+        printed("show", f"results/demo/runs/{SIMCSE}")
 
 
 def test_tables_are_told_apart_by_the_shortest_text(tmp_path):
