@@ -119,6 +119,9 @@ def _draw_sweep(axes: Axes, points: pd.DataFrame, colours: Mapping[str, Any]) ->
     import seaborn
 
     placed = points.dropna(subset=["mean", "place"])
+    if placed.empty:
+        axes.set(title="No run has a score.", xticks=[], yticks=[])
+        return
     ticks = placed.drop_duplicates("place")
     axes.set_xticks(ticks["place"], ticks["value"])
     for base in points[points["place"].isna()].itertuples():
@@ -255,11 +258,14 @@ def plane(scores: Iterable[pa.Table], headline: pd.Series, config: AlignmentUnif
     """
     chosen = (table.filter(pc.field("task") == config.task).to_pandas() for table in scores)
     rows = pd.concat(chosen, ignore_index=True)
-    seeds = rows.pivot_table("value", "run", "metric", ["mean", "std", "count"], dropna=False)
     points = pd.DataFrame(index=pd.Index(rows["run"].unique(), name="run"))
-    points["seeds"] = seeds["count"]["alignment"]
-    for metric in ("alignment", "uniformity"):
-        points[metric], points[f"{metric}_sd"] = seeds["mean"][metric], seeds["std"][metric]
+    by_metric = {
+        metric: rows[rows["metric"] == metric].groupby("run")["value"]
+        for metric in ("alignment", "uniformity")
+    }
+    points["seeds"] = by_metric["alignment"].count()
+    for metric, values in by_metric.items():
+        points[metric], points[f"{metric}_sd"] = values.mean(), values.std()
     points["score"] = headline
     points["note"] = (
         rows.dropna(subset="note").groupby("run")["note"].agg(lambda notes: "; ".join(notes.unique()))

@@ -93,6 +93,28 @@ def test_points_are_means_and_sds_over_seeds(stored, table):
     assert {"uniformity on lee (lower is better)", "lee: lee, score > 4.", "energy"} <= {*found}
 
 
+def test_a_task_that_no_run_has_is_a_figure_of_its_reason(stored, table):
+    cell = {
+        "suite": "geometry",
+        "task": "lee",
+        "aggregation": "",
+        "metric": "",
+        "seed": 0,
+        "value": None,
+        "n": 0,
+    }
+    rows = [cell | {"run": run, "note": "no source of the dataset is available"} for run in ("a.x", "b.x")]
+    files = {
+        "table": [table({"a.x": (1.0, 1.0), "b.x": (2.0, 2.0)})],
+        "scores": [stored(pa.Table.from_pylist([row], schema=SCORES)) for row in rows],
+    }
+    points, picture, found = shown("alignment_uniformity", {"task": "lee"}, files)
+    assert picture is None
+    assert [*zip(points["run"], points["score"], strict=True)] == [("a.x", 1.0), ("b.x", 2.0)]
+    reasons = {"No run has both uniformity and alignment.", "lee: no source of the dataset is available."}
+    assert reasons <= {*found}
+
+
 def bars_of(picture):
     """The ends of all error bars of a picture's first panel: those to the right, then those upwards."""
     (bars,) = [one.lines[2] for one in picture.axes[0].containers if isinstance(one, ErrorbarContainer)]
@@ -220,3 +242,12 @@ def test_runs_with_a_given_value_are_points_next_to_swept_ones(swept):
     assert {tuple(row[name] for name in columns) for row in rows_of(drawn.data)} == expected
     for text in ("STS-B", "Other", "exemplars", "baseline"):
         assert text in drawn.said
+
+
+def test_a_panel_whose_column_no_run_has_says_so(swept):
+    plots = [PLOTS[0], PLOTS[0] | {"heading": "Other"}]
+    drawn = swept(SWEPT, plots, {"Other": None})
+    scored, empty = drawn.picture.axes
+    assert len(scored.collections) > 0
+    assert len(empty.collections) == 0
+    assert empty.get_title() == "No run has a score."
