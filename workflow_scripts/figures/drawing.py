@@ -212,10 +212,13 @@ def name_runs(picture: Figure, names: Mapping[str, str]) -> None:
 
 
 def with_names(text: str, names: Mapping[str, str]) -> str:
-    """Return a text in which display names replace the identifiers of runs."""
-    for run in sorted(names, key=len, reverse=True):  # an identifier may be the beginning of another
-        text = text.replace(run, names[run])
-    return text
+    """Return a text in which display names replace the identifiers of runs.
+
+    An identifier may be the beginning of another one, or a word of a display name.
+    """
+    longest_first = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    whole = rf"(?<![\w.-])(?:{longest_first})(?![\w-]|\.\w)"
+    return re.sub(whole, lambda run: names[run[0]], text) if names else text
 
 
 def _draw(job: Job, name: str) -> DrawnFigure:

@@ -7,7 +7,14 @@ import pytest
 from matplotlib import pyplot
 
 from tests.rooms.figures.conftest import texts
-from workflow_scripts.figures.drawing import figure_style, lay_out, name_runs, panels_svg, to_svg
+from workflow_scripts.figures.drawing import (
+    figure_style,
+    lay_out,
+    name_runs,
+    panels_svg,
+    to_svg,
+    with_names,
+)
 from workflow_scripts.provenance.artefacts import check_model_folder
 
 FIGURES = ["learning_curves", "cosine_density", "alignment_uniformity"]
@@ -45,6 +52,15 @@ def test_texts_of_a_picture_have_the_names_that_readers_see():
     axes.set(title="1 simcse.bert", xlabel="simcse.bert.tag", ylabel="loss")
     name_runs(picture, {"simcse.bert": "SimCSE", "simcse.bert.tag": "SimCSE, tagged"})
     assert [axes.get_title(), axes.get_xlabel(), axes.get_ylabel()] == ["1 SimCSE", "SimCSE, tagged", "loss"]
+
+
+def test_only_whole_identifiers_become_names_and_only_once():
+    names = {"simcse.bert": "SimCSE", "s2sent.bert": "S2Sent over simcse.bert"}
+    assert with_names("s2sent.bert: 0.5; 1\N{NO-BREAK SPACE}simcse.bert.", names) == (
+        "S2Sent over simcse.bert: 0.5; 1\N{NO-BREAK SPACE}SimCSE."
+    )
+    others = "simcse.bert_mlm, simcse.bert.tag, my-simcse.bert"
+    assert with_names(others, names) == others
 
 
 def test_a_wide_title_is_broken_after_dots():
