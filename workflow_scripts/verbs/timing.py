@@ -133,8 +133,8 @@ class Work(NamedTuple):
     tokens_a_look: float
 
     def of_steps(self, steps: float) -> float:
-        """Return the work of some steps, in tokens of a step."""
-        looks = math.ceil(steps / self.every) if math.isfinite(self.every) else 0
+        """Return the work of some steps, in tokens of a step; NaN if their number is unknown."""
+        looks = math.ceil(steps / self.every) if math.isfinite(steps / self.every) else 0
         return steps * self.tokens_a_step + looks * self.tokens_a_look / _GRADIENTS
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.support import toy_methods
 from tests.support.snakemake_plans import DEMO, ROOT, study_in
+from workflow_scripts.graph.lengths import Length
 from workflow_scripts.verbs import timing
 from workflow_scripts.verbs.measuring import Stopwatch, measure, sentences_of
 from workflow_scripts.verbs.plan import PlannedJob
@@ -131,6 +132,13 @@ def test_a_time_without_a_gpu_says_nothing_of_one_with(study):
     ((seconds, source),) = estimate(study, training(study), capacity=Capacity(2, 1))
     assert source == ON_CARD
     assert seconds == pytest.approx(16 / 2 * 0.0185)
+
+
+def test_a_training_of_unknown_length_has_an_unknown_time(study, monkeypatch):
+    """The contract of its dataset promises no number of rows, and it is trained by epochs."""
+    finished("train_encoder", SIMCSE, "seed1", seconds=44.5, log=lines((0, 0), (16, 32)))
+    monkeypatch.setattr(timing, "length", lambda *_: Length("base", math.nan, math.nan))
+    assert estimate(study, training(study)) == [(None, UNKNOWN)]
 
 
 def test_other_jobs_take_the_median_of_the_nearest(study):
