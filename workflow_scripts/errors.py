@@ -111,18 +111,20 @@ def command_for(path: str | Path, *, again: bool = False) -> str:
     options = STUDY_OPTIONS.get()(target) if is_here else None
     there = "" if is_here else f"cd {shlex.quote(os.path.relpath(root))} && "
     hint = ", with its study's file as CONFIG" if options is None else ""
-    targets = [] if Path(target).parent.name in MADE_BELOW else [target]
+    targets = [] if str(Path(target).parent) in MADE_BELOW else [target]
     return f"`{there}{snakemake_call(targets, options, again=again)}`{hint}."
 
 
 def place_of(path: str | Path) -> tuple[Path, str]:
     """Return the working directory to which a file below ``results`` or ``benchmarks`` belongs, and its path there.
 
-    Other files belong to the present working directory.
+    Other files belong to the present working directory. A study, a grid or a suite may also have one of these names.
     """
-    parts = (Path.cwd() / os.path.relpath(path)).parts
+    name = os.path.relpath(path)
+    parts = (Path.cwd() / name).parts
     tops = [number for number, part in enumerate(parts[:-1]) if part in MADE_BELOW]
-    root = Path(*parts[: tops[-1]]) if tops else Path.cwd()
+    is_here = name.startswith(tuple(f"{top}/" for top in MADE_BELOW)) or not tops
+    root = Path.cwd() if is_here else Path(*parts[: tops[-1]])
     return root, os.path.relpath(path, root)
 
 

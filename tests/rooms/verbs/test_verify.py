@@ -11,7 +11,7 @@ import pytest
 
 from tests.rooms.verbs.conftest import RUNS, STUDY, TIMES, reseal
 from tests.support.verb_answers import data, printed
-from workflow_scripts.errors import DataError
+from workflow_scripts.errors import DataError, command_for
 from workflow_scripts.graph.notes import note_call
 from workflow_scripts.provenance import artefacts
 
@@ -252,3 +252,17 @@ def test_a_table_that_is_missing_from_a_study_is_named(root):
     Path(STUDY, "tables/main.parquet").unlink()
     with pytest.raises(DataError, match=r"tables/main\.parquet: no such file\. Make it: "):
         printed("show", STUDY)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "results/benchmarks/report.html",
+        "results/demo/figures/results/record.json",
+        "results/demo/scores/sts/benchmarks/seed1.parquet",
+    ],
+)
+def test_a_study_a_grid_or_a_suite_may_be_called_results(tmp_path, monkeypatch, path):
+    monkeypatch.chdir(tmp_path)
+    call = f"`snakemake --cores all --configfile CONFIG -- {path}`, with its study's file as CONFIG."
+    assert [command_for(path), command_for(Path(path).absolute())] == [call, call]
