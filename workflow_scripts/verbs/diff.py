@@ -210,7 +210,8 @@ def sentence(steps: Sequence[Step]) -> str:
     more = [f"and {len(causes) - _NAMED} more"] if len(causes) > _NAMED else []
     said = "The contents are equal; the records differ" if first.contents_equal else "The contents differ"
     cause = f", because of input {steps[-2].followed}" if len(steps) > 1 else ""
-    return f"{said}{cause}: {', '.join([*named, *more])}."
+    because = f": {', '.join([*named, *more])}" if named else ", whose records are equal"
+    return f"{said}{cause}{because}."
 
 
 def _named(change: Change) -> str:

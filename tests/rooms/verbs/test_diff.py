@@ -15,8 +15,8 @@ from tests.support.verb_answers import data, printed
 from workflow_scripts.errors import DataError
 from workflow_scripts.provenance.artefacts import read_record, write_page, writing_model_folder
 from workflow_scripts.provenance.record import merged_labels
-from workflow_scripts.verbs.diff import Difference, numeric_differences
-from workflow_scripts.verbs.records import ABSENT
+from workflow_scripts.verbs.diff import Difference, Step, numeric_differences, sentence
+from workflow_scripts.verbs.records import ABSENT, Change
 
 
 def steps(a, b):
@@ -96,6 +96,15 @@ def test_an_input_that_cannot_be_followed_has_a_reason(root, other_study):
     (step,) = steps(f"{STUDY}/{name}", f"results/other/{name}")
     assert sections(step) == [("input", "model")]
     assert "not followed: model: " in printed("diff", f"{STUDY}/{name}", f"results/other/{name}")[1]
+
+
+def test_a_cause_may_have_the_same_record():
+    """A job that is not deterministic gives another input with the same record."""
+    of_input = Change("input", "model", "0123", "4567")
+    first = Step("a", "b", False, [of_input], [], [], "model")
+    last = Step("c", "d", False, [], [], [], "")
+    said = "The contents differ, because of input model, whose records are equal."
+    assert sentence([first, last]) == said
 
 
 WORDS = "workflow_scripts/data/words.py"
