@@ -166,8 +166,12 @@ def markdown_table(rows: Sequence[Row]) -> str:
 
 
 def markdown(head: Sequence[str], *rows: Iterable[str]) -> str:
-    """Return texts as a Markdown table."""
-    return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, ["---"] * len(head), *rows))
+    """Return texts as a Markdown table, in which signs and breaks of a text end no cell."""
+    lines = [
+        [text.replace("|", r"\|").replace("\n", " ") for text in cells]
+        for cells in (head, ["---"] * len(head), *rows)
+    ]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 def rows_of(tuples: Iterable[Any]) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ from workflow_scripts.evaluation.base import Score, gap, score_table
 from workflow_scripts.provenance.artefacts import job_record, read_record, write_table
 from workflow_scripts.reporting.cells import number, p_equation, p_text, score_text
 from workflow_scripts.reporting.sheets import Sheet, in_rows, in_terminal, latex, to_csv
-from workflow_scripts.verbs.printing import Answer, print_answer
+from workflow_scripts.verbs.printing import Answer, markdown, print_answer
 from workflow_scripts.verbs.show import told_apart
 
 MINUS = "\N{MINUS SIGN}"
@@ -183,6 +183,11 @@ def test_a_papers_value_is_in_every_form_as_in_the_csv():
 def test_comparisons_have_the_signs_of_papers(written, printed):
     text = latex(sheet([row("a", labels=[f"substitution: {written}"])], title=written), "show")
     assert text.count(printed) == 2  # title and substitution
+
+
+def test_signs_and_breaks_of_a_text_end_no_cell_of_markdown():
+    """As in GitHub's tables, a vertical line within a cell has a backslash."""
+    assert markdown(["P(a|b)"], ["1\n2|3"]) == "| P(a\\|b) |\n| --- |\n| 1 2\\|3 |\n"
 
 
 def test_signs_of_latex_are_escaped_in_every_text():
