@@ -28,7 +28,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from workflow_scripts.columns import SCORES
-from workflow_scripts.errors import DataError
+from workflow_scripts.errors import DataError, advice
 from workflow_scripts.graph.slices import flat
 from workflow_scripts.provenance.artefacts import identity, read_trailer
 from workflow_scripts.provenance.record import Label, Record, is_outside, merged_labels
@@ -173,15 +173,11 @@ def selected_rows(path: Path, cell: Mapping[str, str]) -> list[Row]:
     rows: list[Row] = table.to_pylist()
     for column, wanted in cell.items():
         if column not in table.column_names:
-            raise DataError(f"{path}: no column {column!r}. Choose one of {table.column_names} for --cell.")
+            raise DataError(f"{path}: no column {column!r}. {advice(column, table.column_names)}")
         texts = ["" if row[column] is None else str(row[column]) for row in rows]
         rows = [row for row, text in zip(rows, texts, strict=True) if text == wanted]
         if not rows:
-            values = ", ".join(sorted({*texts})[:10])
-            raise DataError(
-                f"{path}: no row with {column}={wanted}. Choose a value of the table for --cell, such as "
-                f"{values}."
-            )
+            raise DataError(f"{path}: no row with {column}={wanted}. {advice(wanted, sorted({*texts}))}")
     return rows
 
 
