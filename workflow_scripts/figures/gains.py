@@ -26,7 +26,7 @@ from workflow_scripts.figures.base import (
     width_inches,
 )
 from workflow_scripts.provenance.artefacts import read_table
-from workflow_scripts.reporting.cells import MINUS, Row, brief
+from workflow_scripts.reporting.cells import MINUS, Row, brief, level_text
 from workflow_scripts.reporting.records import claimed_tables, record_of
 from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.grids import PAPERS, Column, Experiment
@@ -304,8 +304,8 @@ def _add_key(axes: Axes, above: float, verdicts: Sequence[str]) -> None:
 def reading_notes(points: pd.DataFrame, alpha: float) -> Iterator[str]:
     """Yield notes on how to read the figure, and on claims with fewer marks than others."""
     yield (
-        f"A bar is the {1 - alpha:.0%} interval of its claim. Verdicts are corrected for the number of claims, bars "
-        "are not. "
+        f"A bar is the {level_text(alpha)} interval of its claim. Verdicts are corrected for the number of claims, "
+        "bars are not. "
         "An arrow at an edge has the value of a point beyond it; a bar that reaches an edge goes on beyond."
     )
     if single := points["low"].isna().sum():

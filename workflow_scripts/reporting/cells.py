@@ -116,6 +116,11 @@ def p_equation(p: float) -> str:
     return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".", 1)
 
 
+def level_text(alpha: float) -> str:
+    """Return the level of an interval, one less that of the test, as text: 95%."""
+    return f"{100 * (1 - alpha):g}%"
+
+
 def brief(value: float) -> str:
     """Return a number with two decimals or, if it is small, with two significant digits."""
     return f"{value:.2f}" if abs(value) >= 0.1 or value == 0 else f"{value:.2g}"

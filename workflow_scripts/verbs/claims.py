@@ -12,12 +12,14 @@ from pathlib import Path
 from workflow_scripts.columns import CLAIMS, NOT_RUN
 from workflow_scripts.errors import DataError, advice, refuse
 from workflow_scripts.provenance.artefacts import read_table
-from workflow_scripts.reporting.cells import brief, p_text, printed_sides
+from workflow_scripts.reporting.cells import brief, level_text, p_text, printed_sides
+from workflow_scripts.reporting.records import record_of
 from workflow_scripts.settings.grids import PAPERS
 from workflow_scripts.settings.report import CLAIMS_FOLDER
 from workflow_scripts.verbs.printing import Answer, PrintedTable, Row, argument, markdown_table
 from workflow_scripts.verbs.records import missing_study, study_folder
 
+_FILE = "claims.parquet"
 VERDICTS = ("supported", "contradicted", "undecided", NOT_RUN)
 
 
@@ -30,7 +32,7 @@ def verdicts(study: Path, papers: Sequence[str]) -> list[Row]:
     """
     if not study.is_dir():
         raise missing_study(study)
-    file = study / "claims.parquet"
+    file = study / _FILE
     if not file.is_file():
         problem = f"no file {file}; the study is unfinished, or claims.papers of its configuration is empty"
         raise DataError(f"--study {study}: {problem}. Give the folder of a finished study, results/<study>.")
@@ -46,25 +48,25 @@ def verdicts(study: Path, papers: Sequence[str]) -> list[Row]:
 
 def counted(rows: Sequence[Row]) -> list[Row]:
     """Return the number of verdicts of each kind, for each paper and in total."""
-    groups = {PAPERS[paper]: [row for row in rows if row["paper"] == paper] for paper in PAPERS} | {
-        "all": rows
-    }
-    counts = {name: Counter(row["verdict"] for row in group) for name, group in groups.items() if group}
-    if len(counts) == 2:  # of a single paper and of all
-        del counts["all"]
+    names = PAPERS | {row["paper"]: row["paper"] for row in rows if row["paper"] not in PAPERS}
+    groups = {name: [row for row in rows if row["paper"] == paper] for paper, name in names.items()}
+    groups = {name: group for name, group in groups.items() if group}
+    if len(groups) > 1:
+        groups["all"] = [*rows]
+    counts = {name: Counter(row["verdict"] for row in group) for name, group in groups.items()}
     return [
         {"paper": paper} | {kind: of_paper[kind] for kind in VERDICTS} for paper, of_paper in counts.items()
     ]
 
 
-def compared(rows: Sequence[Row]) -> list[Row]:
-    """Return rows with the paper's numbers next to those of the study."""
+def compared(rows: Sequence[Row], alpha: float) -> list[Row]:
+    """Return rows with the paper's numbers next to those of the study, and their interval of level 1 - ``alpha``."""
     return [
         {
             "paper": f"{PAPERS.get(row['paper'], row['paper'])}, {row['place']}",
             "claim": row["says"],
             "printed": printed_sides(row),
-            "here: difference (95%)": _here(row),
+            f"here: difference ({level_text(alpha)})": _here(row),
             "p / corrected": " / ".join(p_text(row[p]) for p in ("p_value", "corrected_p")),
             "verdict": row["verdict"],
         }
@@ -109,7 +111,8 @@ ARGUMENTS = (
 def answer(papers: list[str], study: Path, markdown: bool) -> Answer:
     """Return a study's verdicts on the papers' claims."""
     rows = verdicts(study, papers)
-    counts, here = counted(rows), compared(rows)
+    alpha = record_of(study / _FILE).settings["significance"]["alpha"]
+    counts, here = counted(rows), compared(rows, alpha)
     if markdown:
         return Answer(parts=["\n".join(map(markdown_table, (counts, here))).rstrip()])
     return Answer(

@@ -6,7 +6,7 @@ import pytest
 from tests.support.verb_answers import data, printed
 from workflow_scripts.columns import CLAIMS
 from workflow_scripts.errors import ConfigError, DataError
-from workflow_scripts.verbs import claims
+from workflow_scripts.provenance.artefacts import job_record, write_table
 
 TESTED = {
     "paper": "jtcse",
@@ -33,15 +33,21 @@ ONE_VALUE = TESTED | {"claim": "once", "verdict": "undecided", "low": None, "hig
 ONE_VALUE |= {"corrected_p": None, "n": 1, "over": ""}
 NOT_RUN = {"paper": "three_r", "claim": "llm", "verdict": "not run", "reason": "It needs a language model."}
 TWO_SEEDS = ONE_VALUE | {"claim": "twice", "n": 2, "over": "seeds"}
-ROWS = pa.Table.from_pylist([TESTED, ONE_VALUE, TWO_SEEDS, NOT_RUN], schema=CLAIMS).to_pylist()
+ROWS = [TESTED, ONE_VALUE, TWO_SEEDS, NOT_RUN]
+
+
+def written(folder, rows=ROWS, alpha=0.05):
+    """A study with these verdicts."""
+    file = folder / "claims.parquet"
+    settings = {"significance": {"alpha": alpha}}
+    record = job_record("judge_claims", settings=settings, inputs={}, outputs=[file])
+    write_table(file, pa.Table.from_pylist(rows, schema=CLAIMS), record)
+    return folder
 
 
 @pytest.fixture
-def study(tmp_path, monkeypatch):
-    """A study with these verdicts."""
-    (tmp_path / "claims.parquet").touch()
-    monkeypatch.setattr(claims, "read_table", lambda *_: pa.Table.from_pylist(ROWS, schema=CLAIMS))
-    return tmp_path
+def study(tmp_path):
+    return written(tmp_path)
 
 
 def test_verdicts_are_counted_by_paper_and_printed_as_markdown(study):
@@ -63,6 +69,20 @@ def test_verdicts_are_counted_by_paper_and_printed_as_markdown(study):
         "| JTCSE, Table I | JTCSE is better. | 79.7 against 76.25 "
         "| 72.00 against 70.00; 2 seeds, too few for an interval |  /  | undecided |",
     ]
+
+
+def test_claims_of_a_users_own_paper_are_counted_too(tmp_path):
+    own = TESTED | {"paper": "mine", "verdict": "contradicted"}
+    counts = data("claims", "--study", written(tmp_path, [own, TESTED]))[1]["verdicts"]
+    assert [(row["paper"], row["supported"], row["contradicted"]) for row in counts] == [
+        ("JTCSE", 1, 0), ("mine", 0, 1), ("all", 1, 1),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("alpha", "level"), [(0.05, "95%"), (0.01, "99%"), (0.001, "99.9%")])
+def test_the_heading_has_the_level_of_the_studys_intervals(tmp_path, alpha, level):
+    said = printed("claims", "--study", written(tmp_path, alpha=alpha), "--markdown")[1]
+    assert f"| here: difference ({level}) |" in said
 
 
 @pytest.mark.parametrize(

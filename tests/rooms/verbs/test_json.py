@@ -60,7 +60,9 @@ def test_a_row_is_a_flat_object_with_plain_keys(root, study, verb):
     study.write(
         "make_table", "tables/lab.parquet", pa.Table.from_pylist([CELL], schema=TABLE), settings=settings
     )
-    study.write("judge_claims", "claims.parquet", pa.Table.from_pylist(ROWS, schema=CLAIMS))
+    tested = {"significance": {"alpha": 0.05}}
+    verdicts = pa.Table.from_pylist(ROWS, schema=CLAIMS)
+    study.write("judge_claims", "claims.parquet", verdicts, settings=tested)
     (root / "logs/study").mkdir(parents=True)
     asked = jobs()
     if verb != "lock":  # which writes nothing of a damaged study
