@@ -85,7 +85,9 @@ addEventListener("load", () => {
 
   const shown = (table, place) => [...table.tBodies[0].rows].map((row) => {
     const cell = row.cells[place];
-    return !cell || cell.classList.contains("gap") ? null : cell.firstChild ? cell.firstChild.textContent.trim() : "";
+    const isValue = (node) => !(node instanceof Element && node.matches("sup, .below"));
+    const text = () => [...cell.childNodes].filter(isValue).map((node) => node.textContent).join("").trim();
+    return !cell || cell.classList.contains("gap") ? null : text();
   });
   found.tables = [...document.querySelectorAll("table.sorts")].map((table) => {
     const heads = [...table.tHead.rows[0].cells];

@@ -32,7 +32,7 @@ from workflow_scripts.evaluation.significance import half_width
 from workflow_scripts.provenance.artefacts import read_table, write_page
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Label, Record
-from workflow_scripts.reporting.cells import Row, between, number, p_text, printed_sides
+from workflow_scripts.reporting.cells import Row, between, level_text, number, p_text, printed_sides
 from workflow_scripts.reporting.records import experiment_of, kept, record_of, split_labels, steps, wildcard
 from workflow_scripts.reporting.sheets import Sheet, sheet_of
 from workflow_scripts.settings.grids import PAPERS
@@ -108,7 +108,7 @@ def compare_runs(sheet: Sheet, heading: str) -> Shown:
     of_run = dict(zip((row["run"] for row in cells), positions, strict=True))
     return {
         "head": sheet.columns[column],
-        "level": f"{1 - sheet.alpha:.0%}",
+        "level": level_text(sheet.alpha),
         "base": of_run.get(sheet.only_baseline, {}).get("mean"),
         "printed": any("published" in ends for ends in drawn),
         "spread": any(row["sd"] is not None for row in cells),
@@ -295,32 +295,33 @@ def _development(job: Job) -> list[Shown]:
 
 def _claims(job: Job, drawings: Sequence[Shown]) -> Shown:
     """Return the claims that this study compares, with verdicts and figures, and the others; empty if it tests none."""
-    for path in job.inputs("claims"):
-        rows = [
-            row
-            | {
-                "title": PAPERS.get(row["paper"], row["paper"]),
-                "printed": printed_sides(row),
-                "p": " / ".join(filter(None, (p_text(row[name]) for name in ("p_value", "corrected_p")))),
-            }
-            for row in _rows(path, CLAIMS)
-        ]
-        compared = [row for row in rows if row["verdict"] != NOT_RUN]
-        labels = split_labels(Label.model_validate(label) for row in compared for label in row["labels"])
-        letters = labels.letters
-        for row in compared:
-            row["marks"] = [letters[label] for label in row["labels"] if label in letters]
-        others = [row for row in rows if row["verdict"] == NOT_RUN]
-        return {
-            "lines": compared,
-            "substitutions": letters,
-            "drawings": drawings,
-            "others": others,
-            "file": path,
-            "tested": any(row["p"] for row in compared),
-            "intervals": any(row["low"] is not None for row in compared),
+    paths = job.inputs("claims")
+    if not paths:
+        return {}
+    (path,) = paths
+    rows = [
+        row
+        | {
+            "title": PAPERS.get(row["paper"], row["paper"]),
+            "printed": printed_sides(row),
+            "p": " / ".join(filter(None, (p_text(row[name]) for name in ("p_value", "corrected_p")))),
         }
-    return {}
+        for row in _rows(path, CLAIMS)
+    ]
+    compared = [row for row in rows if row["verdict"] != NOT_RUN]
+    labels = split_labels(Label.model_validate(label) for row in compared for label in row["labels"])
+    letters = labels.letters
+    for row in compared:
+        row["marks"] = [letters[label] for label in row["labels"] if label in letters]
+    return {
+        "lines": compared,
+        "substitutions": letters,
+        "drawings": drawings,
+        "others": [row for row in rows if row["verdict"] == NOT_RUN],
+        "file": path,
+        "tested": any(row["p"] for row in compared),
+        "intervals": any(row["low"] is not None for row in compared),
+    }
 
 
 def write_report(job: Job) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.rooms.reporting import conftest
 from tests.rooms.reporting.conftest import finish
+from tests.support.chromium import CHROMIUM, WHY_NOT, dom_of
 from workflow_scripts.columns import TABLE
 from workflow_scripts.provenance.record import gap_label
 from workflow_scripts.reporting.page import compare_runs
@@ -215,7 +216,7 @@ def test_gains_are_drawn_below_the_claims(page):
     assert "A bar is the 95% interval of its claim" in below
 
 
-def test_a_claim_has_the_letters_of_what_its_numbers_stand_in_for(page):
+def test_a_claim_has_the_letters_of_its_substitutions(page):
     claims = page.text.partition("What the papers claim")[2].partition("Data: claims.parquet")[0]
     assert " ".join(claims.split()).count("SimCSE is better than nothing.aJTCSE") == 1
     assert "Letters mark substitutions: 1 a a stand-in" in " ".join(claims.split())
@@ -255,6 +256,25 @@ def test_hostile_data_stays_text(page, hostile):
     assert found.text.count(HOSTILE) >= 3  # substitutions, their footnote, the gap's note
 
 
+@pytest.mark.skipif(CHROMIUM is None, reason=WHY_NOT)
+def test_runs_are_sorted_by_all_parts_of_their_names(finished, tmp_path):
+    """A page breaks an identifier after its dots; here, two runs differ in the second part only."""
+    text = (finished / "report.html").read_text().replace("s2sent.<wbr>minilm_mlm", "simcse.<wbr>another_mlm")
+    click = "document.querySelector('#experiment-lab table.sorts button').click();"
+    hashed = b64encode(hashlib.sha256(click.encode()).digest()).decode()
+    text = text.replace("script-src ", f"script-src 'sha256-{hashed}' ", 1)
+    page = tmp_path / "page.html"
+    page.write_text(text.replace("</body>", f"<script>{click}</script></body>"))
+    dom, console = dom_of(page, tmp_path)
+    assert console == []
+    section = dom.partition('id="experiment-lab"')[2].partition("</table>")[0]
+    runs = re.findall(r'<th scope="row">(.*?)<(?:sup|span|/th)', section)
+    assert [run.replace("<wbr>", "") for run in runs] == [
+        "frozen_avg.minilm_mlm", "frozen_cls.minilm_mlm",
+        "simcse.another_mlm.wiki_extract", "simcse.minilm_mlm.wiki_extract",
+    ]  # fmt: skip
+
+
 def test_runs_are_drawn_with_interval_and_baseline():
     """With 5 seeds, t(.975, 4) is 2.776: the interval is 40 -+ 2.776 * 2 / sqrt(5)."""
     shown = {"a": (30.0, None, None), "b": (None, None, 50.0), "c": (40.0, 2.0, None)}
@@ -277,5 +297,7 @@ def test_runs_are_drawn_with_interval_and_baseline():
     assert drawn["printed"]
     assert [cell["task"] for cell in cells] == ["STS"] * 3
     assert drawn["head"]["measure"] == "m of STS, n 1"
+    assert drawn["level"] == "95%"
+    assert compare_runs(Sheet("t", "", "", 0.001, "", rows, ["x", "STS"]), "STS")["level"] == "99.9%"
     nothing = [row | {"mean": None, "published": None} for row in rows]
     assert compare_runs(Sheet("t", "", "", 0.05, "", nothing, ["x", "STS"]), "STS") == {}
