@@ -404,9 +404,10 @@ def latex(sheet: Sheet, command: str, best: Collection[tuple[str, str]] = (), *,
 def _in_latex(text: str) -> str:
     """Return text that LaTeX prints unchanged, in one line; letters of any alphabet stay, as UTF-8.
 
-    The two signs of a comparison such as >= become one.
+    The two signs of a comparison such as >= become one. LaTeX would join two hyphens, as of an option, to a dash.
     """
-    return re.sub(r"\s+", " ", text).replace("<=", "≤").replace(">=", "≥").translate(_IN_LATEX)
+    one_line = re.sub(r"\s+", " ", text).replace("<=", "≤").replace(">=", "≥")
+    return re.sub("-(?=-)", "-{}", one_line.translate(_IN_LATEX))
 
 
 _CSV_FIELDS = [

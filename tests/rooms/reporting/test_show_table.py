@@ -178,7 +178,11 @@ def test_a_papers_value_is_in_every_form_as_in_the_csv():
 
 @pytest.mark.parametrize(
     ("written", "printed"),
-    [("score >= 0.6, p<=.05", r"score $\geq$ 0.6, p$\leq$.05"), ("a < b > c = d", "a $<$ b $>$ c = d")],
+    [
+        ("score >= 0.6, p<=.05", r"score $\geq$ 0.6, p$\leq$.05"),
+        ("a < b > c = d", "a $<$ b $>$ c = d"),
+        ("--to, a---b", "-{}-to, a-{}-{}-b"),
+    ],
 )
 def test_comparisons_have_the_signs_of_papers(written, printed):
     text = latex(sheet([row("a", labels=[f"substitution: {written}"])], title=written), "show")
