@@ -252,15 +252,15 @@ def _recorded(job: Finished) -> Mapping[str, Any]:
 
 
 def sentences(study: Study, wildcards: Mapping[str, str]) -> float:
-    """Return the number of rows of a job's suite, corpus or dataset, by contracts; NaN if unknown."""
-    settings = study.settings
+    """Return the number of rows of a job's suite, corpus or dataset, by contracts; NaN if they promise none."""
+    settings, rows = study.settings, math.nan
     if suite := study.suites.get(wildcards.get("suite", "")):
-        return sum(promised_rows(settings, name) for name in {*suite.block.tasks.values()}) or math.nan
-    if (corpus := wildcards.get("corpus", "")) in settings.corpora:
-        return corpus_rows(settings, corpus)
-    if (dataset := wildcards.get("dataset", "")) in settings.datasets:
-        return promised_rows(settings, dataset)
-    return math.nan
+        rows = sum(promised_rows(settings, name) for name in {*suite.block.tasks.values()})
+    elif (corpus := wildcards.get("corpus", "")) in settings.corpora:
+        rows = corpus_rows(settings, corpus)
+    elif (dataset := wildcards.get("dataset", "")) in settings.datasets:
+        rows = promised_rows(settings, dataset)
+    return rows if rows > 0 else math.nan
 
 
 # Estimates

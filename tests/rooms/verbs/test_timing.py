@@ -155,6 +155,16 @@ def test_other_jobs_take_the_median_of_the_nearest(study):
     assert seconds == pytest.approx(2.0 * 1_687 / (17_111 - 240), rel=0.01)
 
 
+def test_a_corpus_of_which_no_row_is_promised_is_not_scaled(study):
+    """All rows that the contract promises are held out for development."""
+    asked = study.settings.corpora["wiki_extract"].model_copy(update={"dev_sentences": 17_111})
+    corpora = study.settings.corpora | {"wiki_extract": asked}
+    unknown = type(study)(study.settings.model_copy(update={"corpora": corpora}), study.blocks, study.root)
+    finished("split_corpus", "wiki_extract", seconds=2.0)
+    job = other("split_corpus", "wiki_extract", corpus="wiki_extract")
+    assert estimate(unknown, job) == [(2.0, FINISHED)]
+
+
 def test_measured_steps_come_before_the_card(study):
     """Measured steps come after finished jobs and before the card."""
     job = training(study)
