@@ -137,9 +137,14 @@ def width_inches() -> float:
     return float(rcParams["figure.figsize"][0])
 
 
+def is_narrow() -> bool:
+    """Return whether a narrow figure is being drawn."""
+    return width_inches() <= NARROW_INCHES
+
+
 def side_by_side(panels: int, most: int) -> int:
     """Return the number of panels in a row: at most ``most``, and one in a narrow figure."""
-    return 1 if width_inches() <= NARROW_INCHES else min(panels, most)
+    return 1 if is_narrow() else min(panels, most)
 
 
 def panel_size(columns: int, inches: float) -> dict[str, float]:

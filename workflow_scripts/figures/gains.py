@@ -13,7 +13,6 @@ from workflow_scripts.columns import CLAIMS, NOT_RUN
 from workflow_scripts.figures.base import (
     COLOURS,
     INK,
-    NARROW_INCHES,
     TABLES_OF_CLAIMS,
     VERDICTS,
     Axes,
@@ -22,6 +21,7 @@ from workflow_scripts.figures.base import (
     Figure,
     FigureRequest,
     frame,
+    is_narrow,
     new_figure,
     width_inches,
 )
@@ -148,8 +148,8 @@ def draw_gains(points: pd.DataFrame) -> Figure:
     for (unit, rows), of_panel, (axes,) in zip(units, lines, panels, strict=True):
         axes.set_xlim(*axis_ends(rows))
         axes.set_xlabel(f"difference in {unit}")
-        axes.locator_params(axis="x", nbins=5 if _is_narrow() else 8)
-        if _is_narrow():  # long lines would cross the texts
+        axes.locator_params(axis="x", nbins=5 if is_narrow() else 8)
+        if is_narrow():  # long lines would cross the texts
             axes.spines["left"].set_visible(False)
             axes.grid(visible=False)
         else:
@@ -174,7 +174,7 @@ def _lines(rows: pd.DataFrame) -> list[_Line]:
         for row in claims.to_dict("records"):
             text = _broken(row["says"])
             # in a narrow figure, the marks of a claim have a line of their own
-            count = text.count("\n") + (2.3 if _is_narrow() else 1)
+            count = text.count("\n") + (2.3 if is_narrow() else 1)
             lines.append(_Line(text, count * _LINE_INCHES + _GAP_INCHES, row))
     return lines
 
@@ -206,10 +206,10 @@ def _length(values: "pd.Series[float]") -> float:
 
 def _draw_lines(axes: Axes, lines: Sequence[_Line]) -> None:
     """Draw the lines of a panel from top to bottom: texts at the left, marks beside them; below, if it is narrow."""
-    top, left = 0.0, 0 if _is_narrow() else -_text_points()
+    top, left = 0.0, 0 if is_narrow() else -_text_points()
     for line in lines:
         middle, bottom = top + line.inches / 2, top + line.inches
-        beside = line.row is None or not _is_narrow()
+        beside = line.row is None or not is_narrow()
         axes.annotate(
             line.text, (0, middle if beside else top), (left, 0), xycoords=("axes fraction", "data"),
             textcoords="offset points", va="center" if beside else "top", fontsize=_LABEL_POINTS,
@@ -224,7 +224,7 @@ def _draw_lines(axes: Axes, lines: Sequence[_Line]) -> None:
 
 def _draw_row(axes: Axes, at: float, row: Row) -> None:
     """Draw a claim at a height: interval, measured difference, and the printed one."""
-    if _is_narrow():
+    if is_narrow():
         axes.plot([0, 0], [at - _LINE_INCHES / 2, at + _LINE_INCHES / 2], **_ZERO)
     style = _style(row["verdict"])
     if pd.notna(row["low"]) and pd.notna(row["high"]):
@@ -260,7 +260,7 @@ def _write_at_edge(axes: Axes, at: float, side: _Side, text: str) -> None:
     low, high = axes.get_xlim()
     edge, inwards = (low, 4) if side == "left" else (high, -4)
     axes.annotate(
-        text, (edge, at), xytext=(inwards, -6 if _is_narrow() else 5), textcoords="offset points", ha=side,
+        text, (edge, at), xytext=(inwards, -6 if is_narrow() else 5), textcoords="offset points", ha=side,
         va="center", fontsize=_LABEL_POINTS - 0.5,
     )  # fmt: skip
 
@@ -277,11 +277,7 @@ def _broken(text: str) -> str:
 
 def _text_points() -> float:
     """Return the width of texts: a part of a wide figure, or all of a narrow one."""
-    return (0.9 if _is_narrow() else _TEXT_SHARE) * 72 * width_inches()
-
-
-def _is_narrow() -> bool:
-    return width_inches() <= NARROW_INCHES
+    return (0.9 if is_narrow() else _TEXT_SHARE) * 72 * width_inches()
 
 
 def _add_key(axes: Axes, above: float, verdicts: Sequence[str]) -> None:
@@ -291,9 +287,9 @@ def _add_key(axes: Axes, above: float, verdicts: Sequence[str]) -> None:
 
     keys = [Line2D([], [], label=verdict, **_style(verdict), **_BAR) for verdict in verdicts]
     keys.append(Line2D([], [], label="printed in the paper", **_PRINTED))
-    columns, left = (2, 0.0) if _is_narrow() else (len(keys), 1.0)
+    columns, left = (2, 0.0) if is_narrow() else (len(keys), 1.0)
     place: dict[str, Any] = {
-        "loc": f"lower {'left' if _is_narrow() else 'right'}",
+        "loc": f"lower {'left' if is_narrow() else 'right'}",
         "bbox_to_anchor": (left, above),
     }
     labels = [str(key.get_label()) for key in keys]
