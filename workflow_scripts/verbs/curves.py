@@ -86,7 +86,7 @@ def draw(folders: Iterable[Path], to: Path, labels: Mapping[Path, str]) -> Answe
     runs = ", ".join(points["run"].unique())
     lines = [f"not trained, so without a learning curve: {untrained}"] if untrained else []
     return Answer(
-        f"{to}: {len(histories)} trainings of {runs}",
+        f"{to}: {len(histories)} training{'s' if len(histories) > 1 else ''} of {runs}",
         parts=[PrintedTable("points", points.to_dict("records"), shown=()), *lines],
     )
 

@@ -94,7 +94,8 @@ class Node:
         self.inputs = [Node(role, given.path, given.sha256) for role, given in inputs]
         if agrees:
             self.inputs = [node for node in self.inputs if not node.record or agrees(node.record.wildcards)]
-            self.remark = f"({len(inputs) - len(self.inputs)} inputs of other rows left out)"
+            if others := len(inputs) - len(self.inputs):
+                self.remark = f"({others} input{'s' if others > 1 else ''} of other rows left out)"
         for node in self.inputs:
             node.follow(seen)
 

@@ -21,7 +21,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-_PIPE_WIDTH = 240  # keeps paths on one line in a file or a pipe
+PIPE_WIDTH = 240
+"""Letters of a line in a file or a pipe, enough for paths."""
 _SECONDS = 5.0
 """Seconds between two states of an answer that is renewed."""
 _LARGE = 1000  # larger numbers are printed without decimals
@@ -106,7 +107,7 @@ def print_answer(answer: Answer, *, as_json: bool) -> int:
         print(_as_json(answer))  # noqa: T201
         return 0 if answer.good else 1
     known = sys.stdout.isatty() or "COLUMNS" in os.environ
-    out = Console(width=None if known else _PIPE_WIDTH, highlight=False, markup=False, emoji=False)
+    out = Console(width=None if known else PIPE_WIDTH, highlight=False, markup=False, emoji=False)
     if answer.renewed and out.is_terminal and not out.is_dumb_terminal:
         return _show_live(out, answer)
     for part in _printed(answer):

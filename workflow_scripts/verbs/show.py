@@ -39,10 +39,9 @@ from workflow_scripts.reporting.sheets import (
     to_csv,
 )
 from workflow_scripts.verbs.curves import draw, histories_of, study_of, training_folder
-from workflow_scripts.verbs.printing import Answer, PrintedTable, argument, markdown
+from workflow_scripts.verbs.printing import PIPE_WIDTH, Answer, PrintedTable, argument, markdown
 from workflow_scripts.verbs.records import Records, artefact_at, missing_file, relative_name, study_folder
 
-_PIPE_WIDTH = 240
 _REMEDY = "Choose a study, such as results/demo, or files of its tables."
 _FIGURE = Path("learning_curves.svg")
 
@@ -279,7 +278,7 @@ def _printed(
             latex(sheet, call, selection.best(sheet), notes=notes)
             for sheet, call in zip(sheets, calls, strict=True)
         ]
-    width = get_terminal_size((_PIPE_WIDTH, 0)).columns
+    width = get_terminal_size((PIPE_WIDTH, 0)).columns
     return [f"{in_terminal(sheet, width, notes=notes)}\n" for sheet in sheets]
 
 

@@ -380,7 +380,7 @@ def test_any_file_of_a_training_leads_to_its_curve(two_studies):
     of_seed = printed("show", seed)
     for given in (seed / "model", seed / "metrics.parquet", seed / "model/no_such_file", seed.absolute()):
         assert printed("show", seed, given) == of_seed
-    assert of_seed == (0, f"learning_curves.svg: 1 trainings of {SIMCSE}\n")
+    assert of_seed == (0, f"learning_curves.svg: 1 training of {SIMCSE}\n")
 
 
 def test_a_damaged_table_beside_a_training_is_one_line(two_studies):
