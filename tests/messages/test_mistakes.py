@@ -85,6 +85,14 @@ def test_a_printed_number_without_its_cell_is_found_before_jobs():
     assert line.endswith("STS-B dev: not in the grid layerattpooler_table5. Correct the row or the grid.")
 
 
+def test_a_header_may_repeat_the_name_of_an_unread_column(tmp_path):
+    columns = {name: name for name in ("sentence1", "sentence2", "score")}
+    options = {"header": ["_", "_", *columns], "columns": columns}
+    source = {"kind": "local", "reader": "delimited", "files": {"all": {"path": "x.tsv", "sha256": None}}}
+    config = {"datasets": {"lee": {"sources": [source | {"options": options}]}}}
+    assert lines_of(tmp_path, config) == []
+
+
 def test_lines_may_be_held_out_if_pairs_choose_checkpoints(tmp_path):
     config = {"corpora": {"wiki_sentences": {"dev_sentences": 1000}}, "development": {"dataset": "stsb_dev"}}
     run = {"method": "simcse", "encoder": "minilm_mlm", "corpus": "wiki_sentences", "tag": "fine"}

@@ -10,6 +10,7 @@ from workflow_scripts.errors import ErrorDetails, advice, unknown
 from workflow_scripts.graph.slices import get_path
 from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.names import Refers
+from workflow_scripts.settings.sources import HubFiles, LocalFiles, PackageFiles
 from workflow_scripts.settings.study import Configuration
 
 
@@ -57,8 +58,13 @@ def references(value: Any, path: str = "", marks: Sequence[Refers] = ()) -> Iter
 
 
 def repetitions(value: Any, path: str = "") -> Iterator[ErrorDetails]:
-    """Yield an error for each list in some settings that contains a name or a whole number twice."""
+    """Yield an error for each list in some settings that contains a name or a whole number twice.
+
+    Readers check their options themselves: a header may repeat the name of a column that is not read.
+    """
     match value:
+        case LocalFiles() | PackageFiles() | HubFiles():
+            return
         case Settings():
             for key, part in value.parts().items():
                 yield from repetitions(part, f"{path}.{key}".lstrip("."))
@@ -105,6 +111,10 @@ def _form(settings: Configuration, section: str, name: str) -> str | None:
     return settings.methods[name].form
 
 
+_SUFFIXES = {"prompts": ".txt", "published": ".csv", "tokens": ".json"}
+"""Suffix of the files in each folder of ``resources`` to which settings refer."""
+
+
 def missing_files(root: Path, named: Iterable[Reference]) -> Iterator[ErrorDetails]:
     """Yield an error for each reference to a file that is missing from ``resources``.
 
@@ -116,8 +126,7 @@ def missing_files(root: Path, named: Iterable[Reference]) -> Iterator[ErrorDetai
         section, _, folder = refers.section.partition(".")
         if section != "resources":
             continue
-        files = (root / "resources" / folder).iterdir()
-        known = {file.stem: file.suffix for file in sorted(files) if file.suffix != ".md"}
+        suffix = _SUFFIXES[folder]
+        known = sorted(file.stem for file in (root / "resources" / folder).glob(f"*{suffix}"))
         if name not in known:
-            (ending,) = {*known.values()}
-            yield ErrorDetails(path, f"no file resources/{folder}/{name}{ending}", advice(name, known))
+            yield ErrorDetails(path, f"no file resources/{folder}/{name}{suffix}", advice(name, known))

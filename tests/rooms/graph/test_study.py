@@ -10,7 +10,9 @@ from snakemake.iocontainers import Wildcards
 from tests.support.snakemake_plans import DEMO, ROOT, merged_config
 from workflow_scripts.graph.checks import open_study
 from workflow_scripts.graph.console import check_configfiles
+from workflow_scripts.graph.names import Reference, missing_files
 from workflow_scripts.graph.slices import settings_of
+from workflow_scripts.settings.names import Refers
 
 
 def test_a_twin_reads_the_models_of_its_members_in_order(study):
@@ -73,3 +75,14 @@ def test_a_study_takes_its_workplace_and_sets_none(no_variables, monkeypatch):
         monkeypatch.delenv(name)
     workplace = open_study(merged_config(DEMO), ROOT).workplace
     assert (str(workplace.answer_store), workplace.offline) == ("answers/answers.sqlite", False)
+
+
+def test_only_files_of_its_kind_are_a_folder_of_resources(tmp_path):
+    """Copies of an editor and files of a desktop are neither proposed nor taken for the file that is missing."""
+    folder = tmp_path / "resources/prompts"
+    folder.mkdir(parents=True)
+    for name in ("list.txt", "lists.txt~", ".DS_Store", "README.md"):
+        (folder / name).touch()
+    named = [Reference("exemplars.mine.prompt", "lists", Refers("resources.prompts"))]
+    (error,) = missing_files(tmp_path, named)
+    assert str(error) == "exemplars.mine.prompt: no file resources/prompts/lists.txt. Did you mean list?"
