@@ -8,9 +8,11 @@ Names are checked because Snakemake treats an existing output as a source if its
 finished study, a wrong name would go unnoticed.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from workflow_scripts.data.printed import cell_numbers
@@ -25,7 +27,7 @@ from workflow_scripts.errors import (
 )
 from workflow_scripts.graph.claims import claim_errors
 from workflow_scripts.graph.clone import from_here
-from workflow_scripts.graph.configuration import GRIDS, placed, read_mapping
+from workflow_scripts.graph.configuration import GRIDS, grid_file, placed, read_mapping
 from workflow_scripts.graph.extraction import extraction_errors, layer_errors_of
 from workflow_scripts.graph.folders import cache_errors
 from workflow_scripts.graph.gaps import gap_runs
@@ -43,6 +45,9 @@ from workflow_scripts.settings.sources import HubSource, reader_errors
 from workflow_scripts.settings.study import Configuration
 from workflow_scripts.settings.training import ContinueMlm
 from workflow_scripts.settings.wording import read
+
+_FOLDER = re.compile(r"[\w.+-]{1,200}", re.ASCII)
+"""Pattern of names that every file system accepts, and that Snakemake does not read as patterns."""
 
 
 def open_study(
@@ -118,11 +123,6 @@ def checked(config: Config, plain: Mapping[str, Any], root: Path) -> tuple[Study
     return study, [*name_errors(study)] or [*sense_errors(study)]
 
 
-def grid_file(name: str) -> str:
-    """Return the path of a grid's file, relative to the Snakefile's folder."""
-    return f"{GRIDS}/{name}.yaml"
-
-
 def _by_file(study: Study) -> dict[str, Settings]:
     """Return the grids by file, and the configuration, which comes from several files, by an empty text."""
     return {"": study.settings} | {grid_file(name): grid for name, grid in study.blocks.items()}
@@ -137,6 +137,7 @@ def name_errors(study: Study) -> Iterator[ErrorDetails]:
         errors = [*misnamed(study.settings, references(block)), *repetitions(block)]
         yield from (error.under("", file) for error in errors)
     for name, encoder in study.encoders.items():
+        yield from _unfit_names(dict.fromkeys(encoder.members(), f"encoders.{name}.runs"))
         if name in study.reached(encoder.starts):
             problem = "it starts from itself, through its runs or its base"
             yield ErrorDetails(
@@ -151,9 +152,25 @@ def name_errors(study: Study) -> Iterator[ErrorDetails]:
                 "", "a table of the extraction study has this name", "Rename the file.", file=file
             )
         try:
-            grid.expanded  # noqa: B018
+            runs = {run: f"runs.{row.block}" for run, row in grid.expanded.items()}
         except ConfigError as error:
             yield ErrorDetails("", str(error), file=file)
+        else:
+            yield from (error.under("", file) for error in _unfit_names(runs))
+
+
+def _unfit_names(runs: Mapping[str, str]) -> Iterator[ErrorDetails]:
+    """Yield an error for each run that cannot name a folder, such as one with a swept text.
+
+    Args:
+        runs: Paths of the settings that name the runs, by run.
+    """
+    for name, path in runs.items():
+        if not _FOLDER.fullmatch(name):
+            problem = f"run {shorten(name, 100)} cannot be the name of a folder"
+            yield ErrorDetails(
+                path, problem, "Write a block with `tag` and `overrides` for each value of its `sweep`."
+            )
 
 
 # Conflicts between settings

@@ -125,6 +125,11 @@ def base_files(root: Path) -> list[Path]:
     return [root / f"config/{name}.yaml" for name in PARTS]
 
 
+def grid_file(name: str) -> str:
+    """Return the path of a grid's file, relative to the Snakefile's folder."""
+    return f"{GRIDS}/{name}.yaml"
+
+
 def load_config(
     root: Path,
     configfiles: Iterable[str | Path] = (),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from workflow_scripts.errors import ConfigError
+from workflow_scripts.graph.configuration import grid_file
 from workflow_scripts.graph.slices import Config
 from workflow_scripts.methods import method_modules, readout_modules
 from workflow_scripts.settings import grids as asked
@@ -286,28 +287,36 @@ def all_runs(
     Raises:
         ConfigError: if two different runs have the same name.
     """
-    runs: dict[str, asked.Run] = {}
-    for experiment, grid in grids.items():
-        for name, row in grid.expanded.items():
-            if name not in without:
-                _add(runs, name, row.run, encoders, f"experiments.{experiment}")
+    runs, paths = dict[str, asked.Run](), dict[str, str]()
+    for path, name, run in _with_members(_of_grids(grids, without), encoders):
+        seen = runs.get(name, run)
+        if seen._replace(seeds=()) != run._replace(seeds=()):
+            raise ConfigError(
+                f"{path}: run {name} differs from the run of this name in {paths[name]}. Add a `tag` to its block."
+            )
+        runs[name] = run._replace(seeds=tuple(sorted({*seen.seeds, *run.seeds})))
+        paths.setdefault(name, path)
     return runs
 
 
-def _add(
-    runs: dict[str, asked.Run], name: str, run: asked.Run, encoders: Mapping[str, AnyEncoder], path: str
-) -> None:
-    """Add a run and its member runs to ``runs``."""
-    seen = runs.get(name, run)
-    if seen._replace(seeds=()) != run._replace(seeds=()):
-        raise ConfigError(
-            f"{path}: run {name} differs from another run of this name. Add a `tag` to its block."
-        )
-    joined = run._replace(seeds=tuple(sorted({*seen.seeds, *run.seeds})))
-    if runs.get(name) != joined:
-        runs[name] = joined
+_AskedRun = tuple[str, str, asked.Run]
+"""The place where a run is configured, its name, and the run."""
+
+
+def _of_grids(grids: Mapping[str, GridBlock], without: Container[str]) -> Iterator[_AskedRun]:
+    """Yield the runs of grids."""
+    for experiment, grid in grids.items():
+        for name, row in grid.expanded.items():
+            if name not in without:
+                yield grid_file(experiment), name, row.run
+
+
+def _with_members(runs: Iterable[_AskedRun], encoders: Mapping[str, AnyEncoder]) -> Iterator[_AskedRun]:
+    """Yield runs, each before the member runs of its encoder and teacher."""
+    for path, name, run in runs:
+        yield path, name, run
         for encoder in (run.encoder, run.teacher):
-            block = encoders.get(encoder or "")
-            members = block.members(run.seeds) if block else {}
-            for part, member in members.items():
-                _add(runs, part, member, encoders, f"encoders.{encoder}.runs")
+            if block := encoders.get(encoder or ""):
+                members = block.members(run.seeds).items()
+                asked_members = ((f"encoders.{encoder}.runs", part, member) for part, member in members)
+                yield from _with_members(asked_members, encoders)

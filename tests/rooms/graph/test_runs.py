@@ -53,6 +53,14 @@ def test_grids_share_runs_and_join_their_seeds():
     assert runs["a.x.c"].seeds == (1, 2, 3)
 
 
+def test_two_runs_of_one_name_are_told_with_both_files():
+    block = {"method": "a", "encoder": "x", "corpus": "c"}
+    other = grid(block | {"overrides": {"training": {"batch_size": 2}}})
+    message = "^config/experiments/two.yaml: run a.x.c differs from the run of this name in config/experiments/one.yaml"
+    with pytest.raises(ConfigError, match=message):
+        all_runs({"one": grid(block), "two": other}, {})
+
+
 TRAINED = {"method": "simcse", "encoder": "minilm_mlm", "corpus": "wiki_extract"}
 FROZEN = {"method": "frozen_avg", "encoder": "minilm"}
 
