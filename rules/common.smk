@@ -10,7 +10,6 @@ from workflow_scripts.graph.checks import open_study
 from workflow_scripts.graph.configuration import as_in_a_file, load_config
 from workflow_scripts.graph.console import (
     check_configfiles,
-    print_gaps,
     print_lines,
     print_study,
     share_gpus,
@@ -19,7 +18,7 @@ from workflow_scripts.graph.console import (
 from workflow_scripts.graph.development import development_caveats
 from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.folders import cache_warning
-from workflow_scripts.graph.gaps import by_reason
+from workflow_scripts.graph.gaps import gap_lines
 from workflow_scripts.graph.notes import note_call
 from workflow_scripts.graph.slices import (
     as_json,
@@ -45,8 +44,7 @@ with one_line_errors():
 GPUS = share_gpus(workflow)
 print_study(config, CONFIGFILES, GPUS)
 STUDY = open_study(config, Path(CLONE), CONFIGFILES, OPTIONS)
-print_gaps(by_reason(STUDY))
-print_lines(development_caveats(STUDY))
+print_lines([*gap_lines(STUDY), *development_caveats(STUDY)])
 EXTRACTION, FIGURES = Extraction(STUDY), reporting.Figures(STUDY)
 PAGE, CLAIMS = reporting.PlannedPage(STUDY), PlannedClaims(STUDY)
 SETTINGS = STUDY.settings  # the checked configuration
@@ -68,7 +66,7 @@ setting = lambda path: lambda w: get_path(SETTINGS, path.format(**w))
 #   settings_of(run, "method", training="x.y")  run(w).method and run(w).x.y as JSON: the settings that the job reads
 #   path_if_set("<results>/{corpus}/...", run)  a path with wildcards or attributes of run(w) filled in; no input if
 #                                               the run has no corpus
-#   blocks_with(section, key)                   names of a section's blocks that contain the key
+#   blocks_with(section, key, value)            names of a section's blocks that have the key, or this value of it
 #   name_pattern(names)                         a wildcard constraint that matches only these names
 #
 # JobSpec(function, settings=, ...) declares the jobs of the rule below it: their Python function, which reads no part

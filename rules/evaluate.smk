@@ -68,7 +68,7 @@ rule evaluate_suite:
             for kind, named in SETTINGS.suites.by_kind.items()
             if kind in EVALUATORS and kind != "sts"
         ),
-    threads: lambda wildcards: SUITES[wildcards.kind].threads
+    threads: lambda w: SUITES[w.kind].threads
     resources:
         **job_resources(gigabytes=16, hours=4, encoders=run_encoder),
         gpu=lambda w: on_gpu(w.kind),

@@ -1,10 +1,12 @@
 """From encoders to scores without training: averages, Wikitext's statistics, one job per representation and task."""
 
+STATIC = blocks_with(SETTINGS.extraction.representations, "kind", "words")  # vectors of whole words
+
 
 wildcard_constraints:
     representation=name_pattern(SETTINGS.extraction.representations),
-    vocabulary="[a-z0-9_]+",  # "pieces", or a representation whose words are counted
-    task="[a-z0-9_]+",  # a task of one of the kinds of extract_scores
+    vocabulary=name_pattern(["pieces", *STATIC]),  # the encoder's pieces, or the words of static vectors
+    task="[a-z0-9_]+",
 
 
 study_encoder = lambda w: [SETTINGS.extraction.encoder]  # for `encoders`: every job loads it
@@ -27,6 +29,8 @@ rule read_word_vectors:
         "<logs>/read_word_vectors/{representation}.log",
     benchmark:
         "<benchmarks>/read_word_vectors/{representation}.tsv"
+    wildcard_constraints:
+        representation=name_pattern(STATIC),
     resources:
         **job_resources(gigabytes=16, minutes=30),
     params:
@@ -157,7 +161,10 @@ rule extract_scores:
     benchmark:
         "<benchmarks>/extract_scores/{kind}/{representation}/{task}.tsv"
     wildcard_constraints:
-        kind="sts|clustering|transfer|geometry",
+        # one of these kinds, followed by a representation and one of its tasks
+        kind="|".join(
+            f"{kind}(?=/[a-z0-9_]+/{name_pattern(tasks)}[.])" for kind, tasks in EXTRACTION.tasks.items()
+        ),
     threads: EXTRACTION.threads
     resources:
         **job_resources(gigabytes=32, hours=12, encoders=study_encoder),

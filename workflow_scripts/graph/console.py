@@ -10,7 +10,7 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -88,14 +88,6 @@ def warn(line: str) -> None:
     """Print a warning when a run starts, unless it is empty."""
     if line:
         logger.info(line)
-
-
-def print_gaps(runs_by_reason: Mapping[str, Sequence[str]]) -> None:
-    """Print each missing source with the number of runs that are gaps for it; print nothing in a job."""
-    if is_in_job():
-        return
-    for reason, runs in runs_by_reason.items():
-        logger.info(f"Gap: {reason} ({len(runs)} run{'s' if len(runs) > 1 else ''})")
 
 
 def print_lines(lines: Iterable[str]) -> None:

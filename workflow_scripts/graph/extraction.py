@@ -318,6 +318,13 @@ class Extraction:
         files = (file for block in blocks for file in files_of(self._settings, block))
         return [f"<results>/{file}" for file in dict.fromkeys(files)]
 
+    @cached_property
+    def tasks(self) -> dict[str, list[str]]:
+        """Return the study's tasks by kind, apart from Wikitext's isotropy."""
+        return {
+            kind: [*tasks_of(self._settings, kind)] for kind in ("sts", "clustering", "transfer", "geometry")
+        }
+
     def _job(self, wildcards: Wildcards) -> JobSettings:
         """Return the settings of a job of one representation, and of one kind of task if the job has one."""
         if "kind" in dict(wildcards.items()):

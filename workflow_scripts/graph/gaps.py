@@ -47,7 +47,7 @@ class Gaps:
         return _first(self.run(member) for member in members if member)
 
     def corpus(self, name: str) -> Reason:
-        """Return why a corpus cannot be made; added sentences must be available, too."""
+        """Return why a corpus cannot be made; if added sentences are missing, it is an error and no gap."""
         block = self._settings.corpora[name]
         if isinstance(block, RoundTripCorpus):
             return self.corpus(block.round_trip.corpus)
@@ -111,3 +111,9 @@ def by_reason(study: Study) -> dict[str, list[str]]:
     for name, reason in study.gaps.items():
         runs[reason].append(name)
     return runs
+
+
+def gap_lines(study: Study) -> Iterator[str]:
+    """Yield a line for each missing source, with the number of runs that are gaps for it."""
+    for reason, runs in by_reason(study).items():
+        yield f"Gap: {reason} ({len(runs)} run{'s' if len(runs) > 1 else ''})"
