@@ -33,7 +33,7 @@ from workflow_scripts.graph.folders import cache_errors
 from workflow_scripts.graph.gaps import gap_runs
 from workflow_scripts.graph.names import misnamed, missing_files, references, repetitions
 from workflow_scripts.graph.run_checks import block_errors, reading_errors, suite_errors, value_errors
-from workflow_scripts.graph.runs import Grid
+from workflow_scripts.graph.runs import AS_PUBLISHED, ENSEMBLE, Grid, all_runs
 from workflow_scripts.graph.slices import Config
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.base import Settings
@@ -75,7 +75,6 @@ def open_study(
             first.setdefault(error._replace(path=""), error)
         refuse(first.values())
         assert study
-        study.runs  # noqa: B018  (raises if two runs share a name)
         study = replace(study, gaps=gap_runs(study))
     return study
 
@@ -120,7 +119,8 @@ def checked(config: Config, plain: Mapping[str, Any], root: Path) -> tuple[Study
     if errors or not settings:
         return None, errors
     study = Study(settings, grids, root)
-    return study, [*name_errors(study)] or [*sense_errors(study)]
+    # Figures read the planned runs, which exist only if nothing else is wrong.
+    return study, [*name_errors(study)] or [*sense_errors(study)] or [*_figure_errors(study)]
 
 
 def _by_file(study: Study) -> dict[str, Settings]:
@@ -190,6 +190,7 @@ def sense_errors(study: Study) -> Iterator[ErrorDetails]:
     for name, grid in study.blocks.items():
         yield from (error.under("", grid_file(name)) for error in grid_errors(study, name, grid))
     yield from claim_errors(study)
+    yield from _clashes(study)
     # Otherwise each run would repeat the errors of its reading.
     yield from [*reading_errors(study)] or _run_errors(study)
     yield from cache_errors(settings.cache)
@@ -240,6 +241,24 @@ def _printed_errors(root: Path, grid: Grid) -> Iterator[ErrorDetails]:
         cell_numbers(contents, grid.block.experiment.cells(), grid.name, grid.printed_in)
     except DataError as error:
         yield ErrorDetails("", str(error))
+
+
+def _clashes(study: Study) -> Iterator[ErrorDetails]:
+    """Yield an error if two different runs have one name."""
+    try:
+        all_runs(study.blocks, study.settings.encoders)
+    except ConfigError as error:
+        yield ErrorDetails("", str(error))
+
+
+def _figure_errors(study: Study) -> Iterator[ErrorDetails]:
+    """Yield runs whose words a figure cannot compare, because they are no single encoder with a readout."""
+    for name, grid in study.blocks.items():
+        for run in grid.token_similarity.runs if grid.token_similarity else ():
+            if {ENSEMBLE, AS_PUBLISHED} & {*study.runs[run].loading}:
+                problem = f"{run} is a sum of encoders, or an encoder as it was published"
+                remedy = "Remove it: the figure shows single encoders with a readout."
+                yield ErrorDetails("token_similarity.runs", problem, remedy, file=grid_file(name))
 
 
 def _run_errors(study: Study) -> Iterator[ErrorDetails]:

@@ -21,7 +21,7 @@ from workflow_scripts.settings.training import Development, Training
 if TYPE_CHECKING:
     from workflow_scripts.graph.study import Study
 
-ENSEMBLE = "models.ensemble"
+ENSEMBLE, AS_PUBLISHED = "models.ensemble", "models.readouts.as_published"
 _SCORES = "<results>/scores/{kind}/{suite}/{run}/seed{seed}.parquet"
 
 
