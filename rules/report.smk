@@ -8,8 +8,8 @@ TABLE = settings_of(
     "chosen_by",
     "development",
     "gaps",
-    "printed_in",
     experiment="block.experiment",
+    printed_in="block.printed_in",
     significance="study.settings.significance",
     trained="lengths",
 )

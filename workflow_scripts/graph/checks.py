@@ -238,7 +238,7 @@ def _printed_errors(root: Path, grid: Grid) -> Iterator[ErrorDetails]:
     files = {file: root / file for file in grid.published if (root / file).is_file()}
     contents = {file: path.read_bytes() for file, path in files.items()}
     try:
-        cell_numbers(contents, grid.block.experiment.cells(), grid.name, grid.printed_in)
+        cell_numbers(contents, grid.block.experiment.cells(), grid.name, grid.block.printed_in)
     except DataError as error:
         yield ErrorDetails("", str(error))
 

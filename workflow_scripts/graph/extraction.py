@@ -52,7 +52,7 @@ def _axes(block: Block) -> JobBlock:
 
 def job_settings(extraction: ExtractionStudy, kind: str, representation: str) -> JobSettings:
     """Return the settings of the job of one representation and kind: its blocks and their definitions."""
-    return settings_of(extraction, representation, blocks_of(extraction, kind, representation))
+    return settings_for(extraction, representation, blocks_of(extraction, kind, representation))
 
 
 def wikitext_settings(extraction: ExtractionStudy, representation: str) -> dict[str, JobSettings]:
@@ -65,12 +65,12 @@ def wikitext_settings(extraction: ExtractionStudy, representation: str) -> dict[
     ]
     measured = blocks_of(extraction, "isotropy", representation)
     return {
-        "learnt": settings_of(extraction, representation, learnt + measured),
-        "isotropy": settings_of(extraction, representation, measured),
+        "learnt": settings_for(extraction, representation, learnt + measured),
+        "isotropy": settings_for(extraction, representation, measured),
     }
 
 
-def settings_of(extraction: ExtractionStudy, representation: str, blocks: list[JobBlock]) -> JobSettings:
+def settings_for(extraction: ExtractionStudy, representation: str, blocks: list[JobBlock]) -> JobSettings:
     """Return the settings of a job that scores some blocks of a representation."""
     definition = extraction.representations[representation]
     template = definition.template if isinstance(definition, EncoderRepresentation) else None
@@ -271,7 +271,7 @@ def layer_errors_of(extraction: ExtractionStudy, size: Size | None) -> Iterator[
     depth = size.layers if size else None
     for number, block in enumerate(extraction.blocks):
         for name in block.representations:
-            for error in layer_errors(settings_of(extraction, name, [_axes(block)]), depth):
+            for error in layer_errors(settings_for(extraction, name, [_axes(block)]), depth):
                 yield error.under(f"extraction.blocks.{number}")._replace(about=name)
 
 

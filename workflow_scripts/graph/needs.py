@@ -12,6 +12,7 @@ from workflow_scripts.graph.slices import get_path
 from workflow_scripts.graph.source_plans import Source, may_be_had, sources_here
 from workflow_scripts.graph.study import Study
 from workflow_scripts.settings.apis import ApertiumBlock
+from workflow_scripts.settings.base import Settings
 from workflow_scripts.settings.corpora import Corpus
 from workflow_scripts.settings.sources import Pinned
 from workflow_scripts.settings.study import Configuration
@@ -83,7 +84,8 @@ def need_errors(
 def _key_errors(
     settings: Configuration, users: Sequence[str], section: str, name: str
 ) -> Iterator[ErrorDetails]:
-    variable = getattr(get_path(settings, section)[name], "key_variable", None)
+    block: Settings = get_path(settings, section)[name]
+    variable = block.parts().get("key_variable")
     if variable and not os.environ.get(variable, "").strip():
         need = f"{users[0]} needs it" if len(users) == 1 else f"{users[0]} and {len(users) - 1} more need it"
         yield ErrorDetails(

@@ -244,7 +244,7 @@ def card(run: PlannedRun) -> str:
 
 
 def hub_name(sources: Iterable[Settings]) -> str | None:
-    """Return the repository of the Hub among some sources, if one of them is there."""
+    """Return the first repository of the Hub among some sources; None without one."""
     named = (source.repository for source in sources if isinstance(source, HubEncoder | HubFiles | HubSource))
     return next(named, None)
 

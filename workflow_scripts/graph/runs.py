@@ -207,11 +207,6 @@ class Grid:
         return [*{self.study.settings.fetched(part).size: part for part in parts}.values()]
 
     @property
-    def printed_in(self) -> list[str]:
-        """Return the grids whose printed numbers it shows; empty for its own."""
-        return self.block.printed_in
-
-    @property
     def published(self) -> list[str]:
         """Return the files of its papers' numbers."""
         return [f"resources/published/{table}.csv" for table in self.block.published]
