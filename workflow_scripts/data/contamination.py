@@ -6,14 +6,16 @@ tokenised and natural forms of a sentence differ in it (``do n't``, ``don't``). 
 space, which keeps ``1 5.`` apart from ``15``. A text without a letter or digit, such as a blank line, matches nothing.
 
 A text is contained if its words, at least five, are consecutive words of a training text. Words are compared after
-normalisation, so ``do n't`` is not found in ``I don't know what to say.``
+normalisation, so ``do n't`` is not found in ``I don't know what to say.`` Vowel signs and accents belong to their word.
+
+ASSUME: In scripts that put no space between words (Chinese, Japanese, Thai, Lao, Khmer, Burmese) every letter counts as
+a word. Without this, a sentence would be one word, and never be contained.
 """
 
 import re
-import sys
 import unicodedata
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 import pyarrow as pa
 
@@ -22,12 +24,47 @@ from workflow_scripts.data.tables import TEXT_COLUMNS, read_dataset_table, texts
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.settings.report import Contamination as Config
 
-_NO_WORDS = dict.fromkeys(
-    code for code in range(sys.maxunicode + 1) if unicodedata.category(chr(code))[0] in "PSZC"
-)
 _BETWEEN_DIGITS = re.compile(r"(?<=\d)[\W_]+(?=\d)")
-_WORD = re.compile(r"[^\W_]+")
+_ACCENT = re.compile(r"(?<=\s)[\u0300-\u036f]+")
+"""Pattern of accents without a letter, such as U+00B4 for an apostrophe: NFKC writes it as a space and an accent."""
 _MIN_WORDS = 5  # of a contained text; shorter sequences occur by chance
+_UNSPACED = re.compile("CJK (UNIFIED|COMPATIBILITY) IDEOGRAPH|HIRAGANA|KATAKANA|THAI|LAO|KHMER|MYANMAR")
+"""Beginnings of the names of letters in scripts without spaces between words."""
+
+
+class _Replacements(dict[int, str | None]):
+    """A table for ``str.translate``; the replacement of a character is computed when it is first met."""
+
+    def __init__(self, replace: Callable[[str], str]) -> None:
+        super().__init__()
+        self._replace = replace
+
+    def __missing__(self, code: int) -> str | None:
+        self[code] = replacement = self._replace(chr(code)) or None  # None is faster than an empty text
+        return replacement
+
+
+def _is_hidden(character: str) -> bool:
+    """Return whether a character only changes the form of others, such as a joiner, a soft hyphen or a keycap."""
+    is_selector = "VARIATION SELECTOR" in unicodedata.name(character, "")
+    return is_selector or unicodedata.category(character) in ("Cf", "Me")
+
+
+def _joined(character: str) -> str:
+    """Return a letter, digit or mark; an empty text for any other character."""
+    return "" if _is_hidden(character) or unicodedata.category(character)[0] in "PSZC" else character
+
+
+def _separated(character: str) -> str:
+    """Return a letter, digit or mark, after a space if it begins a word; a space for a character between words."""
+    if _is_hidden(character):
+        return ""
+    if _UNSPACED.match(unicodedata.name(character, "")) and unicodedata.category(character) == "Lo":
+        return f" {character}"
+    return _joined(character) or " "
+
+
+_JOINED, _SEPARATED = _Replacements(_joined), _Replacements(_separated)
 
 
 def contamination(
@@ -67,11 +104,12 @@ def exact(text: str) -> str:
 
 def normalised(text: str) -> str:
     """Return a text in normalised form for comparison; empty if it has no letter or digit."""
-    return exact(" ".join(part.translate(_NO_WORDS) for part in _BETWEEN_DIGITS.split(_folded(text))))
+    return exact(" ".join(part.translate(_JOINED) for part in _BETWEEN_DIGITS.split(_folded(text))))
 
 
 def _folded(text: str) -> str:
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return _ACCENT.sub("", folded)
 
 
 def contained(trained: Iterable[str], evaluated: Iterable[str]) -> set[str]:
@@ -94,7 +132,7 @@ def contained(trained: Iterable[str], evaluated: Iterable[str]) -> set[str]:
 
 
 def _words(text: str) -> tuple[str, ...]:
-    return tuple(_WORD.findall(_folded(text)))
+    return tuple(_folded(text).translate(_SEPARATED).split())
 
 
 def _overlap(

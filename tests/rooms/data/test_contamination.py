@@ -5,7 +5,7 @@ import pytest
 
 from tests.support.local_datasets import dataset
 from workflow_scripts.columns import CONTAMINATION, LABELLED, PAIRS, SENTENCES
-from workflow_scripts.data.contamination import contamination, normalised
+from workflow_scripts.data.contamination import contained, contamination, normalised
 
 DATA = os.environ.get("SEMBLANCE_DATA")
 
@@ -43,6 +43,9 @@ def row(table, match):
         ("café", "cafe\u0301", True),  # composed or not
         ("$ 5 - now", "5 now", True),  # symbols
         ("a cat", "chat", False), ("a dog", "a dog 2", False),
+        ("I \u2764\ufe0f it", "I \u2764 it", True), ("5\ufe0f\u20e3 dogs", "5 dogs", True),  # coloured emoji, keycap
+        ("Hobbes\u00b4s cat", "Hobbes's cat", True), ("co\u00adoperate", "cooperate", True),
+        ("काला", "कल", False),  # vowel signs
     ],
 )  # fmt: skip
 def test_forms_of_one_sentence_match_and_other_sentences_do_not(one, other, same):
@@ -59,6 +62,26 @@ def test_a_text_within_another_is_contained():
     found = row(contamination([corpus], {"toy": task}, 9), "contained")
     assert found["examples"] == ["The old man walks home.", "the OLD man, walks home"]
     assert (found["texts"], found["shared_texts"], found["rows_with_all"]) == (6, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "within", "beside"),
+    [
+        ("老人独自走回家", "昨天老人独自走回家了。", "昨天老人走回家了。"),
+        ("老人は一人で家に帰った", "昨日、老人は一人で家に帰ったそうだ。", "昨日、老人は家に帰った。"),
+        ("ชายชราเดินกลับบ้าน", "เมื่อวานชายชราเดินกลับบ้าน", "เมื่อวานชายชราเดินกลับวัด"),
+        ("वह आज सुबह घर गया", "कल नहीं, वह आज सुबह घर गया था।", "कल नहीं, वह आज सुबह घर गयी थी।"),
+        ("the x\u0304 is a mean", "Here the x\u0304 is a mean.", "Here the x is a mean."),
+        ("we co\u00adoperate with all others", "Now we cooperate with all others.", "We operate with all others."),
+    ],
+)  # fmt: skip
+def test_words_of_any_script_are_compared_whole(text, within, beside):
+    assert contained([within], [text]) == {text}
+    assert contained([beside], [text]) == set()
+
+
+def test_vowel_signs_make_no_further_words():
+    assert contained(["यह विश्वविद्यालय है।"], ["विश्वविद्यालय"]) == set()
 
 
 def test_texts_and_rows_are_counted_for_both_kinds_of_match():
