@@ -9,6 +9,7 @@ import io
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from workflow_scripts.data.tables import number_of
 from workflow_scripts.errors import DataError
 
 PLACED = ": "
@@ -52,24 +53,33 @@ def read_printed(content: bytes, path: str) -> list[Printed]:
         path: Path of the file.
 
     Raises:
-        DataError: if the file is not a CSV in UTF-8, a column is missing, or a value is not a number.
+        DataError: if the file is not a CSV in UTF-8, a column is missing or occurs twice, or a value is not a number.
     """
     try:
-        rows = list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True))
+        reader = csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
+        header, rows = list(reader.fieldnames or ()), list(reader)
     except (UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{path}: not CSV in UTF-8: {error}. Save it in this format.") from error
+    _check_complete(header, f"{path}: the header")
+    if twice := [name for name in Printed._fields if header.count(name) > 1]:
+        raise DataError(f"{path}: column {twice[0]!r} occurs twice. Remove or rename one.")
     table = path.rpartition("/")[2].removesuffix(".csv")
     return [_number(row, table, f"{path}: row {line}") for line, row in enumerate(rows, start=1)]
 
 
-def _number(row: Mapping[str | None, str | None], table: str, where: str) -> Printed:
-    if missing := [name for name in _NEEDED if row.get(name) is None]:
+def _check_complete(columns: Collection[str | None], where: str) -> None:
+    """Raise DataError unless a header, or a row of cells, has every needed column."""
+    if missing := [name for name in _NEEDED if name not in columns]:
         raise DataError(f"{where} has no {', '.join(missing)}. Write the columns {', '.join(_NEEDED)}.")
+
+
+def _number(row: Mapping[str | None, str | None], table: str, where: str) -> Printed:
+    _check_complete([name for name, cell in row.items() if cell is not None], where)
     if None in row:  # csv's key of cells beyond the header
         raise DataError(f"{where} has more cells than the header. Put text with commas into quotation marks.")
     cells: dict[str, Any] = {name: row.get(name) or "" for name in Printed._fields} | {"table": table}
     try:
-        return Printed(**cells | {"value": float(cells["value"]) if cells["value"] else None})
+        return Printed(**cells | {"value": number_of(cells["value"]) if cells["value"].strip() else None})
     except ValueError as error:
         raise DataError(
             f"{where}: value '{row['value']}' is not a number. Write a number, or leave the cell empty."

@@ -310,6 +310,12 @@ def test_numbers_of_other_grids_are_shown_in_their_cells():
         (f"{NAMES}r,c,t,\u00e9,A,1,x\n", "not CSV in UTF-8"),
         (f"{NAMES}r,c,t,{OURS},A,,x\n", "r, c: has no value"),
         (f"{NAMES},t,r,c,{OURS},A,1,x\n", "row 1 has more cells than the header"),
+        ("", "the header has no row, column, grid"),
+        (f"value,{NAMES}1,r,c,t,{OURS},A,2,x\n", "column 'value' occurs twice"),
+        *(
+            (f"{NAMES}r,c,t,{OURS},A,{value},x\n", f"row 1: value '{value}' is not a number")
+            for value in ("nan", "-inf", "1_0")
+        ),
     ],
 )
 def test_published_files_that_do_not_fit_are_refused(content, message):
