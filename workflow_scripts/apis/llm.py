@@ -104,7 +104,8 @@ def _read(response: Any) -> tuple[str, dict[str, Any], str | None]:
         reason why a response that may cost money contains no text.
 
     Raises:
-        NoAnswer: if the response is a page or an error message, without an answer of the model.
+        NoAnswer: if the response is a page or an error message, without an answer of the model: no choices and no count
+            of tokens, or an error as the reason of its end.
     """
     body = response.text
     if not body.lstrip().startswith("{"):
@@ -115,18 +116,35 @@ def _read(response: Any) -> tuple[str, dict[str, Any], str | None]:
         model, choices, usage, error = (getattr(answer, name, None) for name in fields)
     except (ValueError, RecursionError):
         raise NoAnswer("failed", "broken off", body) from None
-    if error and not choices:
-        raise NoAnswer("failed", "no completion", str(error))
+    if not choices and (error or usage is None):
+        raise NoAnswer("failed", "no completion", str(error or body))
     metadata = _metadata_of(model, usage)
     try:
         choice = (choices or [])[0]
-        text = "" if choice.message.content is None else choice.message.content
+        text = _text_of(choice.message.content)
         said = choice.finish_reason or "unknown"
         reason = said if isinstance(said, str) else json.dumps(said, default=str)
         metadata["finish_reason"] = "refusal" if choice.message.refusal else reason
     except (TypeError, LookupError, AttributeError):
         return body, metadata, "no completion"
-    return (text, metadata, None) if isinstance(text, str) else (body, metadata, "no completion")
+    if said == "error":  # of a server behind this one
+        raise NoAnswer("failed", "no completion", body)
+    return (body, metadata, "no completion") if text is None else (text, metadata, None)
+
+
+def _text_of(content: object) -> str | None:
+    """Return the text of a message, joined from its parts of the type text if it is a list; None if it has none.
+
+    Models that reason may send a list, with their thoughts in parts of another type.
+    """
+    if isinstance(content, list):
+        texts = [
+            part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"
+        ]
+        return "".join(texts) if texts and all(isinstance(text, str) for text in texts) else None
+    if content is None:
+        return ""
+    return content if isinstance(content, str) else None
 
 
 def _metadata_of(model: object, usage: object) -> dict[str, Any]:

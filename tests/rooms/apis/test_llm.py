@@ -124,6 +124,37 @@ def test_a_body_that_breaks_off_is_asked_again_and_never_final(complete, ledger)
         assert (row.status, len(server.requests)) == ("usable", 4)
 
 
+MODEL_SAID = json.loads(chat()({}))
+NO_ANSWERS = [
+    {"detail": "Too many requests"}, {"object": "error", "message": "busy", "code": 429}, {}, {"choices": []},
+    {"error": {"message": "upstream"}, "choices": [], "usage": USAGE},
+    MODEL_SAID | {"choices": [{"message": MESSAGE, "finish_reason": "error", "error": {"code": 502}}]},
+]  # fmt: skip
+"""Messages of servers with status 200, which no model wrote."""
+
+
+@pytest.mark.parametrize("body", NO_ANSWERS)
+def test_an_error_with_status_200_is_asked_again_and_never_final(complete, body):
+    """A message of a server with status 200 is asked again and never final."""
+    with FaultServer(chat(), [fault(200, json.dumps(body))] * 3) as server:
+        assert (complete(server).status, len(server.requests)) == ("failed", 3)  # attempts
+        assert (complete(server).status, len(server.requests)) == ("usable", 4)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [{"type": "text", "text": "The old "}, {"type": "text", "text": "town."}],
+        [{"type": "thinking", "thinking": [{"type": "text", "text": "A town?"}]}, {"type": "text", "text": "The old town."}],
+    ],
+)  # fmt: skip
+def test_parts_of_a_message_are_joined_without_thoughts(complete, content):
+    choice = {"message": MESSAGE | {"content": content}, "finish_reason": "stop"}
+    with FaultServer(chat(), [fault(200, json.dumps(MODEL_SAID | {"choices": [choice]}))]) as server:
+        row = complete(server)
+    assert (row.status, row.answer) == ("usable", "The old town.")
+
+
 def test_a_row_with_a_stored_reason_that_is_no_text_is_read(complete, make, ask, ledger):
     request = make("model").request("Write.")
     ledger.save([Row(request, "The old town.", "usable", attributes='{"finish_reason": 7, "model": "m"}')])
