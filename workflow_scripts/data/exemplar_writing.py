@@ -26,6 +26,7 @@ from workflow_scripts.data.exemplars import (
     token_counter,
     word_tuple,
 )
+from workflow_scripts.data.readers import read_text
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.data.word_lists import top_words
 from workflow_scripts.errors import ApiError, ConfigError
@@ -192,7 +193,7 @@ def write_exemplars(job: Job) -> None:
     counts = job.read("words", WORD_COUNTS)
     words = top_words(counts, pool.word_list_size)
     validator = ModelValidator(pool, words, token_counter(job.input("encoder").parent))
-    template = job.input("prompt").read_text("utf-8")
+    template = read_text(job.input("prompt"))
     with Ledger(job.workplace.answer_store, read_only=job.workplace.offline) as ledger:
         llm = Llm(block, f"llms.{pool.llm}", ledger, pool.sentences_per_call)
         chosen, calls = write_pool(llm, ledger, template, words, validator, pool, path)

@@ -182,6 +182,18 @@ def test_a_model_that_is_not_up_to_it_ends_with_its_answer(shop):
         (shop.folder / "answers/answers.sqlite").unlink()
 
 
+def test_a_prompt_is_read_without_marks_of_its_encoding(shop):
+    prompt = shop.folder / "prompt.txt"
+    prompt.write_bytes(PROMPT.encode("utf-8-sig"))
+    with FaultServer(fault_server.chat()) as server:
+        finish(shop.write(server))
+        assert server.requests[0]["messages"][0]["content"].startswith("Please")
+        prompt.write_bytes("Caf\u00e9. ".encode("latin-1") + PROMPT.encode())
+        assert "prompt.txt:1: byte 0xe9 is not UTF-8. Convert the file to UTF-8." in one_line(
+            *finish(shop.write(server))
+        )
+
+
 def test_a_corpus_gives_a_pool_of_its_own_sentences_that_says_so(shop):
     code, printed = shop.pick(word_list_size=103)
     assert code == 0, printed
