@@ -138,10 +138,9 @@ def _text_of(content: object) -> str | None:
     Models that reason may send a list, with their thoughts in parts of another type.
     """
     if isinstance(content, list):
-        texts = [
-            part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"
-        ]
-        return "".join(texts) if texts and all(isinstance(text, str) for text in texts) else None
+        parts = [part for part in content if isinstance(part, dict) and part.get("type") == "text"]
+        texts = [part["text"] for part in parts if isinstance(part.get("text"), str)]
+        return "".join(texts) if texts and len(texts) == len(parts) else None
     if content is None:
         return ""
     return content if isinstance(content, str) else None
