@@ -4,25 +4,31 @@ Parameters and multiply-accumulates are exact and repeatable. Times are neither,
 for a separate file. An encoder is timed alternately with its base encoder in one process, under the same conditions;
 the ratio is the number to quote.
 
-Multiply-accumulates are counted per module during a forward pass: in x out for every row that enters a linear layer
-(``gmac_linear``, as counted by thop), and 2 T^2 D per sentence for every self-attention layer of the BERT family
-(included in ``gmac_total``). Embedding look-ups, softmax, normalisation and activations are not counted.
+Multiply-accumulates are counted during a forward pass: in x out for every row that enters a linear layer
+(``gmac_linear``, as counted by thop), and all products of matrices (``gmac_total``, as counted by PyTorch's
+``FlopCounterMode``), which adds 2 T^2 D per sentence for a self-attention layer. Embedding look-ups, softmax,
+normalisation and activations are not counted. Parameters are those that the pass reads: a head that is only used in
+training, such as SimCSE's, does not count.
 
 Shape suffixes: B sentences, T tokens.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import FlopCounterMode
 from transformers import PreTrainedModel
 
 from workflow_scripts.evaluation.base import Score, score_table
-from workflow_scripts.evaluation.recording import context_projections, recorded_inputs
+from workflow_scripts.evaluation.recording import recorded_inputs
 from workflow_scripts.models.backbone import hidden_states, load_backbone
 from workflow_scripts.models.loading import load_encoder
 from workflow_scripts.models.packed import unpacked
@@ -36,11 +42,31 @@ Forward = Callable[[Tensor, Tensor], object]
 Encoder = tuple[nn.Module, Forward]
 
 
-class Operations(NamedTuple):
-    """Multiply-accumulates of one forward pass."""
+class Counts(NamedTuple):
+    """Parameters that a forward pass reads, and its multiply-accumulates: of linear layers, and of all products."""
 
+    parameters: int
     linear: int
-    attention: int
+    total: int
+
+
+class TensorsRead(TorchFunctionMode):
+    """Collect the identities of all tensors that functions of PyTorch read inside the block."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[int] = set()
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Sequence[type],
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Call the function, after noting its arguments."""
+        self.found.update(map(id, tree_leaves((args, kwargs))))
+        return func(*args, **(kwargs or {}))
 
 
 def evaluate(config: Config, encoder: Encoder, base: Encoder) -> list[Score]:
@@ -53,14 +79,14 @@ def evaluate(config: Config, encoder: Encoder, base: Encoder) -> list[Score]:
     task, note = "cost", f"one sentence of {config.tokens} tokens"
     scores, counts = [], []
     for aggregation, (module, forward) in (("", encoder), ("base", base)):
-        operations = count_operations(module, forward, config.tokens)
-        counts.append(count_parameters(module))
+        counts.append(count(module, forward, config.tokens))
         scores += [
-            Score(task, aggregation, "parameters", float(counts[-1]), 1),
-            Score(task, aggregation, "gmac_linear", operations.linear / 1e9, 1, note),
-            Score(task, aggregation, "gmac_total", sum(operations) / 1e9, 1, note),
+            Score(task, aggregation, "parameters", float(counts[-1].parameters), 1),
+            Score(task, aggregation, "gmac_linear", counts[-1].linear / 1e9, 1, note),
+            Score(task, aggregation, "gmac_total", counts[-1].total / 1e9, 1, note),
         ]
-    return [*scores, Score(task, "", "added_parameters_percent", 100 * (counts[0] / counts[1] - 1), 1)]
+    added = 100 * (counts[0].parameters / counts[1].parameters - 1)
+    return [*scores, Score(task, "", "added_parameters_percent", added, 1)]
 
 
 def run_backbone(backbone: PreTrainedModel, ids_BT: Tensor, mask_BT: Tensor) -> object:
@@ -68,29 +94,26 @@ def run_backbone(backbone: PreTrainedModel, ids_BT: Tensor, mask_BT: Tensor) -> 
     return hidden_states(backbone, TokenBatch(ids_BT, mask_BT), "last")
 
 
-def count_parameters(module: nn.Module) -> int:
-    """Return the number of parameters; parameters that modules share are counted once."""
-    return sum(parameter.numel() for parameter in module.parameters())
-
-
-def count_operations(module: nn.Module, forward: Forward, tokens: int) -> Operations:
-    """Return the multiply-accumulates of one forward pass over a sentence of ``tokens`` tokens.
+def count(module: nn.Module, forward: Forward, tokens: int) -> Counts:
+    """Return the counts of one forward pass over a sentence of ``tokens`` tokens.
 
     This also works on the meta device, without computation, if the pass reads no value of a tensor.
     """
     layers = [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
+    batch = _batch(module, 1, tokens)
     with (
         torch.inference_mode(),
         unpacked(),
+        sdpa_kernel(SDPBackend.MATH),  # a CPU's fused attention is one operation, which is not counted
         recorded_inputs(layers) as rows,
-        recorded_inputs(context_projections(module)) as contexts,
+        FlopCounterMode(display=False) as products,
+        TensorsRead() as read,
     ):
-        forward(*_batch(module, 1, tokens))
-    shapes = [context.shape for _, context in contexts]
-    # Attention: queries by keys, then weights by values.
-    return Operations(
+        forward(*batch)
+    return Counts(
+        parameters=sum(one.numel() for one in module.parameters() if id(one) in read.found),
         linear=sum(row.numel() * layer.out_features for layer, row in rows),
-        attention=sum(2 * sentences * length**2 * width for sentences, length, width in shapes),
+        total=products.get_total_flops() // 2,  # a multiplication and an addition each
     )
 
 

@@ -5,8 +5,12 @@ import torch
 from torch import nn
 from transformers import BertConfig, BertModel
 
+from tests.support import toys
 from workflow_scripts.evaluation import cost
-from workflow_scripts.evaluation.cost import count_parameters, evaluate, time_against_base
+from workflow_scripts.evaluation.cost import count, evaluate, run_backbone, time_against_base
+from workflow_scripts.models.backbone import load_backbone, load_tokenizer
+from workflow_scripts.models.encoder import SentenceEncoder
+from workflow_scripts.settings.readouts import Pooling
 from workflow_scripts.settings.suites import Cost as Config
 
 
@@ -20,6 +24,9 @@ class Twin(nn.Module):
         super().__init__()
         self.sub_encoders = nn.ModuleList([bert(), bert()])
 
+    def forward(self, ids):
+        return sum(model(input_ids=ids).last_hidden_state for model in self.sub_encoders)
+
 
 def run(model):
     return lambda ids, mask: model(input_ids=ids)  # a mask of meta tensors cannot be read
@@ -27,17 +34,43 @@ def run(model):
 
 def test_counts_of_bert_and_twins_are_those_of_the_papers():
     """O-34 and O-50."""
-    assert count_parameters(bert()) == 109_482_240
+    assert count(bert(), run(bert()), 64).parameters == 0  # of another model's pass
+    whole = bert()
+    assert count(whole, run(whole), 64).parameters == 109_482_240
     model = bert(add_pooling_layer=False)
     config = Config(tokens=64, batch_sizes=[1], repeats=1, warmup=0)
-    found = evaluate(config, (Twin(), run(model)), (model, run(model)))
+    twin = Twin()
+    found = evaluate(config, (twin, lambda ids, mask: twin(ids)), (model, run(model)))
     scores = {(score.aggregation, score.metric): score.value for score in found}
     assert scores["", "parameters"] == 218_964_480
     assert scores["base", "gmac_linear"] == pytest.approx(5.435817984)
     # attention adds two products of tokens by tokens
     assert scores["base", "gmac_total"] == pytest.approx(5.435817984 + 12 * 2 * 64 * 64 * 768 / 1e9)
     assert scores["", "added_parameters_percent"] == pytest.approx(100 * (218_964_480 / 108_891_648 - 1))
-    assert found == evaluate(config, (Twin(), run(model)), (model, run(model)))
+    assert found == evaluate(config, (twin, lambda ids, mask: twin(ids)), (model, run(model)))
+
+
+@pytest.mark.parametrize("head_at_test", [True, False])
+def test_a_head_counts_only_if_it_is_used_at_test(tiny_bert, head_at_test):
+    backbone, tokenizer = load_backbone(tiny_bert), load_tokenizer(tiny_bert)
+    readout = Pooling(kind="pooling", pooler="cls_before_pooler", layers=None)
+    encoders = [
+        SentenceEncoder(backbone, tokenizer, readout, head=head, head_at_test=head_at_test).eval()
+        for head in (True, False)
+    ]
+    with_head, without = (count(encoder, encoder, 8) for encoder in encoders)
+    width = backbone.config.hidden_size
+    assert with_head.parameters - without.parameters == (width * width + width) * head_at_test
+    assert with_head.linear - without.linear == width * width * head_at_test
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta", "mpnet", "llama"])
+def test_attention_is_counted_in_every_family(tmp_path, kind):
+    """Each of two products of tokens by tokens, in each of two layers."""
+    backbone = load_backbone(toys.write_model(tmp_path / kind, kind))
+    found = count(backbone, lambda ids, mask: run_backbone(backbone, ids, mask), 16)
+    assert found.linear > 0
+    assert found.total - found.linear == toys.DEPTH * 2 * 16 * 16 * toys.WIDTH
 
 
 def test_a_batch_is_timed_in_turns_with_the_base_encoder(monkeypatch):
