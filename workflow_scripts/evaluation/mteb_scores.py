@@ -138,20 +138,26 @@ def list_means(scores: Sequence[Score], lists: Lists, config: Config) -> list[Sc
 
     Returns:
         A score for each list, with the list's name as task, and each metric that one of its tasks has; a gap if another
-        task lacks the metric.
+        task lacks the metric, or a part of a task has no finite value.
     """
     parts: dict[tuple[str, str], list[Score]] = defaultdict(list)
     for score in scores:
-        if score.value is not None and ":" in score.aggregation:
+        if ":" in score.aggregation:
             parts[score.task, score.metric].append(score)
     means: list[Score] = []
     for name, metric in product(lists, config.metrics):
         by_task = {task: parts[task, metric] for task in dict.fromkeys(lists[name].values())}
-        if lacking := [task for task, values in by_task.items() if not values]:
+        finite = {
+            task: [part.value for part in values if part.value is not None]
+            for task, values in by_task.items()
+        }
+        if lacking := [
+            task for task, values in by_task.items() if not values or len(finite[task]) < len(values)
+        ]:
             reason = f"no {metric} of {', '.join(lacking)}"
-            means += [gap(name, reason)] if len(lacking) < len(by_task) else []
+            means += [gap(name, reason)] if any(by_task.values()) else []
             continue
-        value = fmean(fmean(float(part.value or 0) for part in values) for values in by_task.values())
+        value = fmean(map(fmean, finite.values()))
         means.append(Score(name, "mean", metric, value, sum(part.n for v in by_task.values() for part in v)))
     return means
 

@@ -127,6 +127,16 @@ def test_the_mean_of_a_list_is_over_tasks_not_their_parts():
     assert list_means(scores, lists, config)[1].note == "no map_at_5 of a"
 
 
+def test_a_list_has_no_mean_if_a_part_of_a_task_has_no_value():
+    """mteb writes NaN for a subset that it could not score; a mean over the other subsets is of other data."""
+    config = SETTINGS.model_copy(update={"lists": ["one"], "metrics": ["f1"]})
+    parts = [
+        Score("a", "test:en", "f1", 0.4, 10),
+        Score("a", "test:de", "f1", None, 0, "not a finite number"),
+    ]
+    assert list_means(parts, {"one": {"A": "a"}}, config) == [gap("one", "no f1 of a")]
+
+
 def test_lists_hold_the_papers_numbers_of_tasks():
     """Lists hold the papers' numbers of tasks of a kind and this mteb knows all."""
     kinds = {
