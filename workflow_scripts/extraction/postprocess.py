@@ -73,9 +73,12 @@ def fit(settings: Postprocessing, sample: FittedSample) -> Fit:
         scale_D = _inverse(sample.repeated.std(axis=0, dtype=np.float64))
         return _fit_of(mean_D=sample.mean, scale_D=scale_D)
     variances, directions_DK = sample.principal
-    if isinstance(settings, Abtt):
-        return _fit_of(mean_D=sample.mean, top_DK=directions_DK[:, : settings.directions])
     varied = variances > _NO_VARIANCE * max(variances[0], np.finfo(np.float64).tiny)
+    if isinstance(settings, Abtt):
+        # If no variance is left, an identity leaves exact zeros, and not the rounding errors of a projection.
+        left = settings.directions < varied.sum()
+        top_DK = directions_DK[:, : settings.directions] if left else np.eye(len(directions_DK))
+        return _fit_of(mean_D=sample.mean, top_DK=top_DK)
     scaled_DK = directions_DK[:, varied] / np.sqrt(variances[varied])
     return _fit_of(mean_D=sample.mean, whitening_DK=scaled_DK)
 
@@ -99,6 +102,23 @@ def apply(settings: Postprocessing, fitted: Fit, sample: FittedSample) -> Vector
     else:
         result_UD = centred_UD @ fitted["whitening_DK"]
     return np.asarray(result_UD, dtype=np.float32)
+
+
+def caveat(settings: Postprocessing, fitted: Fit, sample: FittedSample, result_UD: Vectors) -> str:
+    """Return a note if scores of the result cannot depend on the vectors; empty for others."""
+    if len(result_UD) > 1 and not np.ptp(result_UD, axis=0).any():
+        return "all texts have the same vector"
+    if settings.kind != "whiten" or settings.fit != "task":
+        return ""
+    width, directions = fitted["whitening_DK"].shape
+    # After whitening, points that span one direction less than their number have distances that only depend on how
+    # often each occurs.
+    if directions < width or len(result_UD) == width + 1:
+        different = len({vector_D.tobytes() for vector_D in sample.vectors_UD})
+        if different == directions + 1:
+            problem = f"{different} different vectors whitened in {directions} directions"
+            return f"{problem}: distances do not depend on the vectors"
+    return ""
 
 
 def _fit_of(**parts: NDArray[np.floating]) -> Fit:

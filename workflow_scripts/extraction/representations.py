@@ -125,7 +125,7 @@ class EncoderVectors:
             yield SentenceVectors(key, vectors_UD, "; ".join(filter(None, notes)))
 
     def _static_tables(self, keys: Iterable[Key]) -> dict[str, tuple[Vectors, NDArray[np.bool_]]]:
-        """Return the mean of the tables (V, D) for each combination of layers, and a mask of tokens with averages."""
+        """Return the mean of the tables (V, D) for each combination of layers, and a mask of tokens that have one."""
         names = dict.fromkeys(key.layers for key in keys if key.mixing_weight != 0)
         if not names:
             return {}
@@ -136,7 +136,8 @@ class EncoderVectors:
         for name in names:
             layers = parse_layers(name, self._backbone.config.num_hidden_layers)
             mean_VD = sum((by_layer[layer] for layer in layers[1:]), by_layer[layers[0]]) / len(layers)
-            means[name] = (mean_VD.astype(np.float32), seen_V)
+            has_vector_V = seen_V | (layers == (STATIC,))
+            means[name] = (mean_VD.astype(np.float32), has_vector_V)
         return means
 
 
@@ -177,7 +178,8 @@ class TableVectors:
         for key in keys:
             weight = weights[key.weighting]
             vectors_UD = static_vectors(text, weight.weights_F, self._tables[key.draw])
-            yield SentenceVectors(key, vectors_UD, _fallback_note(weight))
+            notes = [_unknown_note(vectors_UD), _fallback_note(weight)]
+            yield SentenceVectors(key, vectors_UD, "; ".join(filter(None, notes)))
 
 
 def random_tables(representation: RandomRepresentation, vocabulary: int) -> list[Vectors]:
@@ -201,6 +203,11 @@ def _fallback_note(weights: Weights) -> str:
         return ""
     texts = "1 text" if weights.fallbacks == 1 else f"{weights.fallbacks} texts"
     return f"{texts} without a weighted token: plain average"
+
+
+def _unknown_note(vectors_UD: Vectors) -> str:
+    unknown = int((~vectors_UD.any(axis=1)).sum())
+    return f"{unknown} of {len(vectors_UD)} texts without a known word: zero vector" if unknown else ""
 
 
 def _unseen_note(text: TokenisedText, seen_V: NDArray[np.bool_]) -> str:

@@ -236,9 +236,14 @@ def sentence_vectors(
     """Yield the vectors of a task's distinct texts for every key, from one forward pass.
 
     Raises:
-        DataError: if vectors are not finite: the encoder is broken.
+        DataError: if a text has no token, or vectors are not finite: the encoder is broken.
     """
     tokens = opened.vectors.tokens(texts.distinct, max_tokens)
+    if not tokens.filled.lengths.all():
+        text = texts.distinct[int(tokens.filled.lengths.argmin())]
+        raise DataError(
+            f"extraction: '{text}' has no token. Remove it from the data, or choose another encoder."
+        )
     weights = token_weights(settings.weightings.items(), tokens, texts, opened)
     for embedded in opened.vectors.make(tokens.filled, weights, list(cells)):
         if not np.isfinite(embedded.vectors_UD).all():
@@ -264,8 +269,9 @@ def evaluate(
             post = settings.postprocessings[name]
             fitted = fits[embedded.key, name] if post.fit == "wikitext" else postprocess.fit(post, sample)
             vectors_UD = postprocess.apply(post, fitted, sample)
+            caveat = postprocess.caveat(post, fitted, sample, vectors_UD)
             for score in task.score(*(vectors_UD[rows] for rows in texts.columns)):
-                note = "; ".join(filter(None, [score.note, embedded.note])) or None
+                note = "; ".join(filter(None, [score.note, embedded.note, caveat])) or None
                 yield embedded.key, name, score._replace(note=note)
 
 

@@ -6,7 +6,8 @@ import torch
 from tests.support.toys import DEPTH
 from workflow_scripts.errors import DataError
 from workflow_scripts.extraction.averages import TokenSums, sum_states
-from workflow_scripts.extraction.representations import mixed, tables_of
+from workflow_scripts.extraction.representations import EncoderVectors, Key, input_table, mixed, tables_of
+from workflow_scripts.extraction.weighting import weigh
 from workflow_scripts.models.backbone import load_backbone, load_tokenizer
 from workflow_scripts.models.tokens import tokenise
 
@@ -40,6 +41,17 @@ def test_a_rare_token_has_its_vector_and_an_unseen_one_the_mean(backbone, tokeni
         np.testing.assert_allclose(table[ids], layer[0], atol=1e-6)
         np.testing.assert_allclose(table[~seen] - table[seen].mean(axis=0), 0, atol=1e-6)
     assert sorted(np.flatnonzero(seen)) == sorted(ids)
+
+
+def test_only_averages_lack_tokens_not_the_input_table(backbone, tokenizer):
+    """The note counts tokens without an average; every token has a row in the table of input embeddings."""
+    table = averages(backbone, tokenizer, ["The old river"])
+    text = tokenise(tokenizer, ["the new river"], 32)
+    weights = {"avg": weigh(text, np.ones((1, len(tokenizer))), np.zeros(1, np.int64))}
+    vectors = EncoderVectors(backbone, tokenizer, None, table, "float32")
+    made = list(vectors.make(text, weights, [Key(1, 0, layers, "avg") for layers in ("1", "static")]))
+    assert [one.note for one in made] == ["1 of 5 tokens have no static average: mean vector", ""]
+    np.testing.assert_allclose(made[1].vectors_UD[0], input_table(backbone)[text.ids].mean(axis=0), atol=1e-6)
 
 
 def test_tokens_of_a_corpus_are_counted_by_hand(backbone, tokenizer):

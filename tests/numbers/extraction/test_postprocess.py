@@ -7,7 +7,7 @@ from sklearn.preprocessing import QuantileTransformer, StandardScaler
 
 from workflow_scripts.evaluation.correlation import cosine, spearman
 from workflow_scripts.evaluation.geometry import isoscore
-from workflow_scripts.extraction.postprocess import FittedSample, apply, fit
+from workflow_scripts.extraction.postprocess import FittedSample, apply, caveat, fit
 from workflow_scripts.settings.extraction import Abtt, Learnt, Plain, Quantile
 
 QUANTILE = Quantile(kind="quantile_uniform", label="x", fit="task", quantiles=50)
@@ -74,6 +74,36 @@ def test_all_but_the_top_lowers_the_rank_and_is_idempotent(vectors, directions):
     np.testing.assert_allclose(rest, centred - centred @ top.T @ top, atol=1e-4)
     again = shaped(abtt(directions), vectors, rest + vectors.mean(axis=0))
     np.testing.assert_allclose(again, rest, atol=1e-4)
+
+
+def noted(settings, vectors):
+    sample = FittedSample(vectors)
+    fitted = fit(settings, sample)
+    result = apply(settings, fitted, sample)
+    return result, caveat(settings, fitted, sample, result)
+
+
+def test_without_all_directions_vectors_are_zero_and_not_rounding_errors(vectors):
+    """Six vectors vary in five directions; cosines of what rounding leaves would be scores of noise."""
+    few = vectors[:6]
+    for directions in (5, 12, 100):
+        rest, note = noted(abtt(directions), few)
+        assert not rest.any()
+        assert note == "all texts have the same vector"
+    rest, note = noted(abtt(4), few)
+    assert rest.any()
+    assert note == ""
+
+
+def test_distances_that_depend_on_no_vector_carry_a_note(vectors):
+    """Six points whitened in five directions are the corners of a regular simplex, whatever they were."""
+    white, note = noted(WHITEN, vectors[:6])
+    unit = white / np.linalg.norm(white, axis=1, keepdims=True)
+    np.testing.assert_allclose((unit @ unit.T)[np.triu_indices(6, 1)], -1 / 5, atol=1e-4)
+    assert note == "6 different vectors whitened in 5 directions: distances do not depend on the vectors"
+    assert noted(WHITEN, np.repeat(vectors[:6], 3, axis=0))[1] == note
+    assert noted(WHITEN, vectors[:13])[1].startswith("13 different vectors whitened in 12 directions")
+    assert noted(WHITEN, vectors[:14])[1] == noted(WHITEN, vectors)[1] == noted(ZSCORE, vectors[:6])[1] == ""
 
 
 def occurring(vectors):

@@ -17,6 +17,7 @@ from tests.support.evaluation_jobs import made, run
 from tests.support.local_datasets import dataset
 from tests.support.snakemake_plans import ROOT, settings_with
 from workflow_scripts.columns import EXTRACTION, LABELLED, PAIRS, SENTENCES
+from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import sts
 from workflow_scripts.evaluation.base import Task
 from workflow_scripts.extraction.representations import TableVectors, Tokens, random_tables
@@ -32,7 +33,7 @@ from workflow_scripts.extraction.vocabulary import read_vocabulary
 from workflow_scripts.graph.extraction import job_settings, wikitext_settings
 from workflow_scripts.graph.slices import as_json
 from workflow_scripts.models.backbone import load_tokenizer
-from workflow_scripts.models.tokens import tokenise
+from workflow_scripts.models.tokens import TokenisedText, tokenise
 from workflow_scripts.provenance.artefacts import read_record, read_table, writing_model_folder
 from workflow_scripts.settings.extraction import Block, Idf, RandomRepresentation
 
@@ -353,3 +354,27 @@ def test_random_vectors_have_the_lengths_of_their_distribution():
     )
     assert cosines.mean() == pytest.approx(0.4, abs=0.01)
     assert cosines.std() == pytest.approx(0.036, abs=0.01)
+
+
+def test_notes_on_vectors_reach_every_score_of_a_task():
+    """Ten texts with 768 features: whitened, they have fixed distances."""
+    settings = random_study(["avg"], postprocessings=("none", "whiten"))
+    task = load_sts("toy", pa.Table.from_pylist(PAIR_ROWS[:5], schema=PAIRS))
+    found = list(evaluate(settings, plan(settings, 0), task, 32, opened_random(settings), {}))
+    notes = {name: {score.note for _, other, score in found if other == name} for name in ("none", "whiten")}
+    assert notes["none"] == {None}
+    assert notes["whiten"] == {
+        "10 different vectors whitened in 9 directions: distances do not depend on the vectors"
+    }
+
+
+def test_a_text_without_tokens_is_refused():
+    """A tokeniser without special tokens makes none of an empty text."""
+    settings = random_study(["avg"])
+    nothing = TokenisedText(np.array([5, 6], np.int32), np.array([0, 2, 2]), 0)
+    opened = opened_random(settings)._replace(
+        vectors=TableVectors(lambda texts, most: nothing, random_tables(settings.representation, 9))
+    )
+    texts = texts_of(Task([["a b", ""]], list), by_group=False)
+    with pytest.raises(DataError, match=r"'' has no token\. Remove it from the data"):
+        list(sentence_vectors(settings, plan(settings, 0), texts, 32, opened))

@@ -12,7 +12,9 @@ from tests.support.snakemake_plans import DEMO, ROOT, merged_config, settings_wi
 from tests.support.training_jobs import call
 from workflow_scripts.columns import WORD_VECTORS
 from workflow_scripts.errors import DataError
+from workflow_scripts.extraction.representations import Key, TableVectors
 from workflow_scripts.extraction.vocabulary import split_into_words, word_vocabulary
+from workflow_scripts.extraction.weighting import weigh
 from workflow_scripts.extraction.word_vectors import locate, read
 from workflow_scripts.graph.extraction import Extraction
 from workflow_scripts.graph.study import Study
@@ -125,6 +127,18 @@ def test_words_are_looked_up_in_lower_case():
     assert np.split(text.ids, text.starts[1:-1])[0].tolist() == [1, 2, 3, 1]
     assert text.lengths.tolist() == [4, 1, 1]
     assert text.ids[-2:].tolist() == [0, 0]
+
+
+def test_texts_without_a_known_word_are_counted_in_the_note():
+    words = ["the", "river", ","]
+    texts = ["The river", "sea", "seas", ","]
+    tables = [np.concatenate([np.zeros((1, 2), np.float32), VECTORS])]
+    vectors = TableVectors(lambda texts, most: split_into_words(words, texts, most), tables)
+    for chosen, note in [(texts, "2 of 4 texts without a known word: zero vector"), (["the"], "")]:
+        tokens = vectors.tokens(chosen, 10).filled
+        weights = {"avg": weigh(tokens, np.ones((1, 4)), np.zeros(len(tokens), np.int64))}
+        (made,) = vectors.make(tokens, weights, [Key(0, 0, "static", "avg")])
+        assert made.note == note
 
 
 def test_words_have_no_subwords_and_drop_the_same_lists():
