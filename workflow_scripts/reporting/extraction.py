@@ -112,12 +112,12 @@ class Scores:
         values = {
             task: [rows[draw]["value"] * measure.scale for draw in draws] for task, rows in scored.items()
         }
-        firsts = [rows[min(rows)] for rows in scored.values()]
+        firsts = {task: rows[min(rows)] for task, rows in scored.items()}
         return CellValues(
             by_seed=dict(zip(draws, map(fmean, zip(*values.values(), strict=True)), strict=True)),
             by_task={task: fmean(of_draws) for task, of_draws in values.items()},
-            n=sum(first["n"] for first in firsts),
-            notes=(firsts[0]["note"],) if firsts[0]["note"] and len(firsts) == 1 else (),
+            n=sum(first["n"] for first in firsts.values()),
+            notes=_notes({task: first["note"] for task, first in firsts.items()}),
         )
 
     def _task_scores(self, model: Model, variant: Variant, measure: Measure, task: str) -> Mapping[int, Row]:
@@ -125,6 +125,16 @@ class Scores:
         prefix = (model.representation, model.mixing_weight, model.layers, *variant)
         keys = ((*prefix, measure.kind, task, measure.aggregation, metric) for metric in measure.metrics)
         return next((self._rows[key] for key in keys if key in self._rows), {})
+
+
+def _notes(by_task: Mapping[str, str | None]) -> tuple[str, ...]:
+    """Return the note of a cell: that of its tasks, or the first of several with the number of tasks that have one."""
+    noted = {task: note for task, note in by_task.items() if note}
+    different = {*by_task.values()}
+    if len(different) > 1 and noted:
+        task, note = next(iter(noted.items()))
+        return (f"{len(noted)} of {len(by_task)} tasks have notes, such as {task}: {note}",)
+    return tuple(filter(None, different))
 
 
 _PLACE = (

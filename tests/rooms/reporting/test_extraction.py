@@ -148,7 +148,7 @@ def test_a_cell_is_as_worked_out_by_hand(scores, changes, names, place, expected
         ((0, 0), "whiten", "STS", ("not in the study's grid",)),
         ((0, 1), "none", "STS", ("no draw has all of its tasks",)),
         ((0, 0), "none", "STS12", ("of sts12",)),  # the note of a score, where it is that of one task
-        ((0, 0), "none", "STS", ()),
+        ((0, 0), "none", "STS", ("2 of 2 tasks have notes, such as sts12: of sts12",)),
     ],
 )
 def test_a_cell_has_notes_on_what_it_lacks(draws, postprocess, measure, notes):
@@ -159,6 +159,22 @@ def test_a_cell_has_notes_on_what_it_lacks(draws, postprocess, measure, notes):
     scores = Scores([pa.Table.from_pylist(drawn, schema=EXTRACTION)], NAMES.measures.values())
     found = scores.cell(NAMES.models["RE"], Variant("avg", postprocess), NAMES.measures[measure])
     assert found.notes == notes
+
+
+@pytest.mark.parametrize(
+    ("notes", "expected"),
+    [
+        ((None, None), ()),
+        (("one", "one"), ("one",)),
+        ((None, "one"), ("1 of 2 tasks have notes, such as sts13: one",)),
+    ],
+)
+def test_a_mean_over_tasks_keeps_their_notes(notes, expected):
+    rows = [
+        row("random", task, 0.5, layers="static", note=note) for task, note in zip(TASKS, notes, strict=True)
+    ]
+    scores = Scores([pa.Table.from_pylist(rows, schema=EXTRACTION)], NAMES.measures.values())
+    assert scores.cell(NAMES.models["RE"], Variant("avg", "none"), NAMES.measures["STS"]).notes == expected
 
 
 def test_columns_are_named_by_their_encoder(scores):
