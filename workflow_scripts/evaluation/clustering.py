@@ -56,8 +56,13 @@ def load(task: str, table: pa.Table, config: Config) -> Task:
         raise DataError(f"{len(table)} texts of {len(classes)} classes. Check the column of labels.")
 
     def score(vectors_ND: Vectors) -> list[Score]:
-        clusterings = (cluster(vectors_ND, len(classes), seed, config.n_init) for seed in range(config.seeds))
-        return summaries(task, [agreement(classes_N, clusters_N) for clusters_N in clusterings], len(table))
+        clusterings = [cluster(vectors_ND, len(classes), seed, config.n_init) for seed in range(config.seeds)]
+        scores = summaries(task, [agreement(classes_N, clusters_N) for clusters_N in clusterings], len(table))
+        fewest = min(len(np.unique(clusters_N)) for clusters_N in clusterings)
+        if fewest == len(classes):
+            return scores
+        note = f"{fewest} clusters for {len(classes)} classes: the texts have no more different vectors"
+        return [score._replace(note=note) for score in scores]
 
     return Task([table["text1"].to_pylist()], score)
 

@@ -62,6 +62,7 @@ _STRENGTHS = [2.0**power for power in range(-2, 4)]
 _STRENGTHS_WITHOUT_DEV = [2.0**power for power in range(-1, 6)]
 _TOLERANCE = 1e-7
 """Maximum component of the mean loss's gradient at which scikit-learn stops; predictions no longer change."""
+_MAX_ITERATIONS = 1000
 _NEVER = -1e9
 """Logit of a class without rows."""
 
@@ -71,6 +72,15 @@ class Positive(NamedTuple):
 
     number: int
     label: str
+
+
+class Fits(NamedTuple):
+    """Classifiers of one subset of rows: a penalty each."""
+
+    weights_SCF: torch.Tensor
+    """Shape (S, C, D + 1), the intercept last."""
+    unfinished: int = 0
+    """Number of those that scikit-learn left before their optimum."""
 
 
 Problem = tuple[Integers, Integers | None]
@@ -108,10 +118,10 @@ def load(task: str, table: pa.Table, config: Config) -> Task:
         if second:
             features = np.concatenate([np.abs(first - second[0]), first * second[0]], axis=1)
         if graded:
-            return _graded(config, task, features, targets_N, rows)
+            return _noted(*_graded(config, task, features, targets_N, rows))
         if "" in rows:
-            return _nested(config, task, features, targets_N)
-        return _tested(config, task, features, targets_N, rows, positive)
+            return _noted(*_nested(config, task, features, targets_N))
+        return _noted(*_tested(config, task, features, targets_N, rows, positive))
 
     return Task([table[side].to_pylist() for side in sides], score)
 
@@ -176,19 +186,29 @@ def senteval_order(table: pa.Table, labels: Sequence[str] | Sequence[float]) -> 
     return sorted(range(len(keys)), key=keys.__getitem__)
 
 
-# Protocols
+# Protocols: each returns its scores, and the number of its fits that did not reach their optimum
 
 
-def _nested(config: Config, task: str, features: Vectors, labels: Integers) -> list[Score]:
+def _noted(scores: list[Score], unfinished: int) -> list[Score]:
+    """Return scores with a note on fits that did not reach their optimum."""
+    if not unfinished:
+        return scores
+    fits = "1 fit" if unfinished == 1 else f"{unfinished} fits"
+    caveat = f"{fits} of the classifier stopped before the optimum"
+    return [score._replace(note="; ".join(filter(None, [score.note, caveat]))) for score in scores]
+
+
+def _nested(config: Config, task: str, features: Vectors, labels: Integers) -> tuple[list[Score], int]:
     outer = _folds(config, labels, np.arange(len(labels)))
-    chosen = _chosen_by_folds(config, _STRENGTHS, features, labels, [rows for rows, _ in outer])
+    chosen, unfinished = _chosen_by_folds(config, _STRENGTHS, features, labels, [rows for rows, _ in outer])
     tested = [
         (_predict(weights, features[left]) == labels[left]).mean()
         for (weights, _), (_, left) in zip(chosen, outer, strict=True)
     ]
     values = {"accuracy": np.mean(tested), "dev_accuracy": np.mean([accuracy for _, accuracy in chosen])}
     note = f"mean of {config.folds} folds, penalty chosen inside each"
-    return [Score(task, "", metric, float(value), len(labels), note) for metric, value in values.items()]
+    scores = [Score(task, "", metric, float(value), len(labels), note) for metric, value in values.items()]
+    return scores, unfinished
 
 
 def _tested(
@@ -198,16 +218,16 @@ def _tested(
     labels: Integers,
     rows: Mapping[str, Integers],
     positive: Positive | None,
-) -> list[Score]:
+) -> tuple[list[Score], int]:
     train, test = rows["train"], rows["test"]
     choosing = rows.get("dev", train)
     if "dev" in rows:
-        (fits,) = _fitted(config, _STRENGTHS, features, labels, [(train, choosing)])
+        ((fits, unfinished),) = _fitted(config, _STRENGTHS, features, labels, [(train, choosing)])
         accuracies = _accuracies(fits, features, labels, choosing)
         best = best_of(accuracies)
         weights, dev_accuracy = fits[best], float(accuracies[best])
     else:
-        ((weights, dev_accuracy),) = _chosen_by_folds(
+        ((weights, dev_accuracy),), unfinished = _chosen_by_folds(
             config, _STRENGTHS_WITHOUT_DEV, features, labels, [train]
         )
     predicted = _predict(weights, features[test])
@@ -219,29 +239,33 @@ def _tested(
     if positive:
         f1 = float(f1_score(labels[test] == positive.number, predicted == positive.number, zero_division=0))
         scores.append(Score(task, "", "f1", f1, len(test), f"F1 of class {positive.label}"))
-    return scores
+    return scores, unfinished
 
 
 def _chosen_by_folds(
     config: Config, strengths: list[float], features: Vectors, labels: Integers, parts: Sequence[Integers]
-) -> list[tuple[torch.Tensor, float]]:
-    """Return for each part of the rows the weights with the best penalty over its folds, and its accuracy."""
+) -> tuple[list[tuple[torch.Tensor, float]], int]:
+    """Return for each part of the rows the weights with the best penalty over its folds, and its accuracy.
+
+    Also return the number of fits that did not reach their optimum.
+    """
     folds = [fold for rows in parts for fold in _folds(config, labels, rows)]
     problems = [*folds, *((rows, None) for rows in parts)]
     fits = _fitted(config, strengths, features, labels, problems)
-    by_fold = [_accuracies(fits[n], features, labels, left) for n, (_, left) in enumerate(folds)]
+    by_fold = [_accuracies(fits[n].weights_SCF, features, labels, left) for n, (_, left) in enumerate(folds)]
     means = np.array(by_fold).reshape(len(parts), config.folds, -1).mean(axis=1)
     best = [best_of(accuracies) for accuracies in means]
     finals = zip(fits[len(folds) :], means, best, strict=True)
-    return [(weights[index], float(accuracies[index])) for weights, accuracies, index in finals]
+    chosen = [(final.weights_SCF[index], float(accuracies[index])) for final, accuracies, index in finals]
+    return chosen, sum(fit.unfinished for fit in fits)
 
 
 def _graded(
     config: Config, task: str, features: Vectors, scores_N: Floats, rows: Mapping[str, Integers]
-) -> list[Score]:
+) -> tuple[list[Score], int]:
     train = scores_N[rows["train"]]
     targets = soft_classes(scores_N, *config.grades.get(task, (train.min(), train.max())))
-    (weights,) = _solved(features, targets, [rows["train"]], _STRENGTHS)
+    ((weights, unfinished),) = _solved(features, targets, [rows["train"]], _STRENGTHS)
     classes, inputs_ND = np.arange(_SOFT_CLASSES), features.astype(np.float64)
     expected = {
         split: tied(_logits(weights.double(), inputs_ND[rows[split]]).softmax(dim=-1).numpy() @ classes)
@@ -250,11 +274,12 @@ def _graded(
     dev = tied(np.array([pearson(scores_N[rows["dev"]], predicted) for predicted in expected["dev"]]))
     best = int(np.argmax(dev))
     gold, predicted = scores_N[rows["test"]], expected["test"][best]
-    return [
+    scores = [
         Score(task, "", "spearman", spearman(gold, predicted), len(gold)),
         Score(task, "", "pearson", pearson(gold, predicted), len(gold)),
         Score(task, "", "dev_pearson", float(dev[best]), len(rows["dev"])),
     ]
+    return scores, unfinished
 
 
 def soft_classes(scores_N: Floats, low: float, high: float) -> Floats:
@@ -273,29 +298,28 @@ def soft_classes(scores_N: Floats, low: float, high: float) -> Floats:
 
 def _fitted(
     config: Config, strengths: list[float], features: Vectors, labels: Integers, problems: Sequence[Problem]
-) -> list[torch.Tensor]:
-    """Return weights of shape (S, C, D + 1) for each problem, the intercept last."""
+) -> list[Fits]:
+    """Return the classifiers of each problem."""
     if config.classifier == "exact":
         targets_NC = np.eye(int(labels.max()) + 1)[labels]
         return _solved(features, targets_NC, [rows for rows, _ in problems], strengths)
     return [
-        senteval_classifier.train(features, labels, *problem, _DECAYS, config.seed) for problem in problems
+        Fits(senteval_classifier.train(features, labels, *problem, _DECAYS, config.seed))
+        for problem in problems
     ]
 
 
 def _solved(
     features: Vectors, targets_NC: Floats, subsets: Sequence[Integers], strengths: list[float]
-) -> list[torch.Tensor]:
-    """Return weights of shape (S, C, D + 1) for each subset of rows; each of the job's threads fits a subset."""
+) -> list[Fits]:
+    """Return the classifiers of each subset of rows; each of the job's threads fits a subset."""
     parallel = Parallel(n_jobs=torch.get_num_threads(), prefer="threads")
     with threadpool_limits(1):  # threads inside a fit would gain little
         return list(parallel(delayed(optima)(features, targets_NC, rows, strengths) for rows in subsets))
 
 
-def optima(
-    features_ND: Vectors, targets_NC: Floats, rows: Integers, strengths: Sequence[float]
-) -> torch.Tensor:
-    """Return the logistic regression of some rows with every penalty, shape (S, C, D + 1), the intercept last.
+def optima(features_ND: Vectors, targets_NC: Floats, rows: Integers, strengths: Sequence[float]) -> Fits:
+    """Return the logistic regression of some rows with every penalty.
 
     A row with a soft label is repeated for each of its classes, weighted by its share. A class without rows is never
     predicted.
@@ -306,11 +330,21 @@ def optima(
     weights_SCF = np.zeros((len(strengths), targets_NC.shape[1], features_ND.shape[1] + 1))
     weights_SCF[..., -1] = np.where(np.isin(np.arange(targets_NC.shape[1]), present), 0, _NEVER)
     fitted = present if len(present) > 2 else present[1:]  # two classes have one row of weights
-    model = LogisticRegression(solver="newton-cg", tol=_TOLERANCE, max_iter=1000, warm_start=True)
+    model = LogisticRegression(solver="newton-cg", tol=_TOLERANCE, max_iter=_MAX_ITERATIONS, warm_start=True)
+    unfinished = 0
     for index, strength in enumerate(strengths if len(present) > 1 else ()):
         model.set_params(C=strength).fit(inputs_ND, classes, sample_weight=shares)
         weights_SCF[index, fitted] = np.concatenate([model.coef_, model.intercept_[:, None]], axis=1)
-    return torch.from_numpy(weights_SCF).float()
+        unfinished += _largest_slope(model, inputs_ND, classes, shares) > 10 * _TOLERANCE
+    return Fits(torch.from_numpy(weights_SCF).float(), unfinished)
+
+
+def _largest_slope(model: Any, inputs_ND: Floats, classes_N: Integers, shares_N: Floats) -> float:
+    """Return the maximum component of the gradient of the mean loss, in which scikit-learn measures convergence."""
+    errors_NC = model.predict_proba(inputs_ND) - (classes_N[:, None] == model.classes_)
+    errors_NC = shares_N[:, None] * errors_NC[:, -len(model.coef_) :]
+    slopes_CD = errors_NC.T @ inputs_ND + model.coef_ / model.C
+    return float(max(np.abs(slopes_CD).max(), np.abs(errors_NC.sum(axis=0)).max()) / shares_N.sum())
 
 
 def _logits(weights: torch.Tensor, features: Vectors | Floats) -> torch.Tensor:

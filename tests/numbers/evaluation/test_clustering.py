@@ -1,6 +1,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from tests.numbers.evaluation.scored import evaluate
 from workflow_scripts.columns import LABELLED
@@ -42,6 +43,19 @@ def test_mean_and_sd_are_those_of_the_seeds(table):
         scores = {score.aggregation: score.value for score in found if score.metric == metric}
         assert scores == pytest.approx({"mean": np.mean(values), "sd": np.std(values, ddof=1)})
     assert {score.n for score in found} == {60}
+
+
+def test_fewer_vectors_than_classes_carry_a_note(table):
+    """Sixty texts of three classes and two vectors, such as many texts without a known word."""
+    two_ND = np.repeat(np.eye(2, dtype=np.float32), 30, axis=0)
+    with pytest.warns(ConvergenceWarning):
+        found = evaluate(clustering, {"toy": table}, lambda _: two_ND, CONFIG)
+    note = "2 clusters for 3 classes: the texts have no more different vectors"
+    assert {score.note for score in found} == {note}
+    three_ND = np.repeat(np.eye(3, dtype=np.float32), 20, axis=0)
+    assert {score.note for score in evaluate(clustering, {"toy": table}, lambda _: three_ND, CONFIG)} == {
+        None
+    }
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ import pyarrow as pa
 import pytest
 import torch
 from scipy.stats import pearsonr, spearmanr
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
@@ -284,7 +285,9 @@ def test_a_classifier_is_at_the_optimum_of_its_rows(classes, random):
     features = random.normal(size=(300, WIDTH)).astype(np.float32)
     targets = random.dirichlet(np.ones(classes), size=300)
     rows = np.arange(0, 300, 2)
-    for weights, strength in zip(optima(features, targets, rows, [0.25, 8.0]), [0.25, 8.0], strict=True):
+    found = optima(features, targets, rows, [0.25, 8.0])
+    assert found.unfinished == 0
+    for weights, strength in zip(found.weights_SCF, [0.25, 8.0], strict=True):
         weights.requires_grad_()
         logits = torch.from_numpy(features[rows]) @ weights[:, :-1].T + weights[:, -1]
         wanted = torch.from_numpy(targets[rows]).float()
@@ -292,7 +295,32 @@ def test_a_classifier_is_at_the_optimum_of_its_rows(classes, random):
         (loss + weights[:, :-1].square().sum() / (2 * strength)).backward()
         assert float(weights.grad[-1].abs().max()) < 1e-3
     targets[rows, -1] = 0
-    assert set(optima(features, targets, rows, [32.0])[0, -1].tolist()) == {0, -1e9}
+    assert set(optima(features, targets, rows, [32.0]).weights_SCF[0, -1].tolist()) == {0, -1e9}
+
+
+@pytest.mark.parametrize(
+    ("splits", "changes", "fits"),
+    [
+        ({"": 240}, {}, 6 * (4 * 4 + 4)),
+        ({"train": 200, "test": 40}, {}, 7 * (4 + 1)),
+        ({"train": 160, "dev": 40, "test": 40}, {}, 6),
+        ({"train": 160, "dev": 40, "test": 40}, {"graded": ["task"]}, 6),
+    ],
+)
+def test_fits_before_their_optimum_are_counted_in_a_note(random, monkeypatch, splits, changes, fits):
+    """Stopped at the first step, every fit but those that started at their optimum is counted."""
+    table, *_ = task(random, splits, classes=3)
+    assert all("optimum" not in (score.note or "") for score in scores_of(table, **changes))
+    monkeypatch.setattr(transfer, "_MAX_ITERATIONS", 1)
+    with pytest.warns(ConvergenceWarning):
+        notes = {score.note for score in scores_of(table, **changes)}
+    assert len(notes) == 1
+    (note,) = notes
+    before, count = note.removesuffix(" fits of the classifier stopped before the optimum").rpartition(" ")[
+        ::2
+    ]
+    assert int(count) == pytest.approx(fits, rel=0.5)
+    assert before == ("mean of 4 folds, penalty chosen inside each;" if "" in splits else "")
 
 
 def test_threads_decide_no_number(random):
