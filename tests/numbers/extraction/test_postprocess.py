@@ -83,7 +83,7 @@ def noted(settings, vectors):
     return result, caveat(settings, fitted, sample, result)
 
 
-def test_without_all_directions_vectors_are_zero_and_not_rounding_errors(vectors):
+def test_removing_all_directions_leaves_no_rounding_errors(vectors):
     """Six vectors vary in five directions; cosines of what rounding leaves would be scores of noise."""
     few = vectors[:6]
     for directions in (5, 12, 100):
