@@ -35,7 +35,7 @@ WEIGHTINGS = {
     "idf_wikitext": {
         "kind": "idf",
         "documents": "wikitext",
-        "text": "raw",
+        "document_text": "raw",
         "formula": "documents",
         "unseen": "max",
         "repeated": "each",
@@ -43,7 +43,7 @@ WEIGHTINGS = {
     "idf_task": {
         "kind": "idf",
         "documents": "task",
-        "text": "raw",
+        "document_text": "raw",
         "formula": "documents",
         "unseen": "max",
         "repeated": "each",

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.harness import Measured, Timing, ratios
 from benchmarks.material import wikipedia_sentences
-from tests.support.training_jobs import call_of
+from tests.support.training_jobs import NOWHERE, call_of
 from workflow_scripts.provenance.closure import ROOT
 
 CODE = (
@@ -48,7 +48,7 @@ def measure(timing: Timing) -> Iterator[Measured]:
         memory: dict[str, list[int]] = {way: [] for way in ways}
 
         def work(way: str) -> Callable[[], None]:
-            return lambda: memory[way].append(largest_memory(ways[way], folder))
+            return lambda: memory[way].append(largest_memory(ways[way]))
 
         seconds = timing.interleaved({way: work(way) for way in ways})
     against = "read_dataset-against-pandas-without-cleaning"
@@ -86,16 +86,21 @@ def arguments(folder: Path) -> list[str]:
         "form": "sentences", "sources": [source], "contract": {"min_rows": 1},
     }  # fmt: skip
     files = {name: folder / f"{name}.parquet" for name in ("table", "dropped")}
-    settings = {"source": "none"}
     call = call_of(
-        "read_dataset", settings, ["data.readers.sentences"], dataset="lines", contract=block, **files
+        "read_dataset",
+        {"source": {"kind": "none"}},
+        ["data.readers.sentences"],
+        workplace=NOWHERE | {"data_root": str(folder)},
+        dataset="lines",
+        contract=block,
+        **files,
     )
     return ["-m", "workflow_scripts.jobs", "read_dataset", json.dumps(call)]
 
 
-def largest_memory(words: list[str], folder: Path) -> int:
+def largest_memory(words: list[str]) -> int:
     """Return the maximum resident memory of a command in a new process."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "SEMBLANCE_DATA": str(folder)}
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", STARTER, *words]
     printed = subprocess.run(command, check=True, env=environment, stdout=subprocess.PIPE, text=True).stdout
     return int(printed.split()[-1])
