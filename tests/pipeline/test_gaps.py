@@ -6,28 +6,21 @@ import pytest
 import yaml
 
 from tests.support import toys
+from tests.support.local_datasets import PAIR_COLUMNS, block_of, source_of
 from tests.support.snakemake_plans import copy_tree, planned_jobs, snakemake
 from workflow_scripts.columns import TABLE
 from workflow_scripts.provenance.artefacts import read_table
 from workflow_scripts.reporting.records import record_of
 
 STUDY, TABLES = "config/toy.yaml", "results/toy/tables"
-ABOUT = dict.fromkeys(("origin", "licence", "citation"), "toy") | {"url": "not stated", "language": "en"}
 NO_CORPUS = "dataset lost: not found; expected local:lost.txt (sha256 not pinned)"
 NO_ENCODER = "encoder lost: not found; expected local:models/lost"
-
-
-def dataset(form: str, path: str, reader: str, role: str, options: dict, **more: object) -> dict:
-    files = {role: {"path": path, "sha256": None}}
-    source = {"kind": "local", "files": files, "reader": reader, "options": options}
-    return {"form": form, "sources": [source], "contract": {"min_rows": 1}, "about": ABOUT} | more
 
 
 def encoder(path: str, **more: object) -> dict:
     return {"fetch": {"licence": "toy", "sources": [{"kind": "local", "path": path}]} | more}
 
 
-COLUMNS = {"columns": {name: name for name in ("sentence1", "sentence2", "score")}}
 SUITE = {"aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}
 CORPUS = {"dev_sentences": 0, "max_sentences": None}
 LOST = {"method": "simcse", "encoder": "mini", "corpus": "lost"}
@@ -51,9 +44,9 @@ def study(data: Path) -> dict:
         "training": {"epochs": None, "max_steps": 2, "batch_size": 4, "max_tokens": 16, "cpu_threads": 1},
         "development": {"dataset": "pairs", "every": 2, "max_tokens": 16},
         "datasets": {
-            "pairs": dataset("pairs", "pairs.tsv", "delimited", "all", COLUMNS),
-            "kept": dataset("sentences", "kept.txt", "lines", "text", {}),
-            "lost": dataset("sentences", "lost.txt", "lines", "text", {}, optional=True),
+            "pairs": block_of("pairs", source_of("pairs.tsv", columns=PAIR_COLUMNS)),
+            "kept": block_of("sentences", source_of("kept.txt", "lines", "text")),
+            "lost": block_of("sentences", source_of("lost.txt", "lines", "text"), optional=True),
         },
         "corpora": {name: CORPUS | {"dataset": name} for name in ("kept", "lost")},
         "encoders": {

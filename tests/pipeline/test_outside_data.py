@@ -2,12 +2,14 @@
 
 import hashlib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 import yaml
 
+from tests.support.local_datasets import PAIR_COLUMNS, block_of, source_of
 from tests.support.snakemake_plans import copy_tree, holding, outputs, planned_jobs, snakemake
 from workflow_scripts.columns import PAIRS
 from workflow_scripts.provenance.artefacts import job_record, write_table
@@ -19,27 +21,8 @@ TOYS = ("absent", "read", "online")
 READ_ANEW = {"read_dataset": 1, "evaluate_sts": 1, "make_table": 1, "write_report": 1}
 """Of any of them; each is a suite of its own."""
 
-
-def local(path: str) -> dict:
-    return {
-        "kind": "local",
-        "files": {"all": {"path": path, "sha256": None}},
-        "reader": "delimited",
-        "options": {"columns": {name: name for name in ("sentence1", "sentence2", "score")}},
-    }
-
-
-def block(*sources: dict) -> dict:
-    about = dict.fromkeys(("origin", "licence", "citation"), "toy") | {"url": "not stated", "language": "en"}
-    return {
-        "form": "pairs",
-        "sources": list(sources),
-        "contract": {"min_rows": 1},
-        "optional": True,
-        "about": about,
-    }
-
-
+local = partial(source_of, columns=PAIR_COLUMNS)
+block = partial(block_of, "pairs", optional=True)
 HUB = {
     "kind": "hub", "repository": "team/toy", "revision": "0" * 40, "splits": ["test"],
     "columns": {"sentence1": "a", "sentence2": "b", "score": "c"},

@@ -1,6 +1,8 @@
 """A server on loopback that answers by a script, fault after fault, and notes its requests."""
 
 import json
+import random
+import re
 import threading
 import time
 import zlib
@@ -162,3 +164,18 @@ def chat(
         return json.dumps(about | {"choices": [choice], "usage": usage})
 
     return answer
+
+
+def five_sentences(asked: dict[str, Any]) -> list[str]:
+    """Sentences of twenty words each, most of them from the list of the prompt for exemplars."""
+    words = re.search(r'provided are: "(.*)"', asked["messages"][0]["content"])[1].split(", ")
+    draw = random.Random(words[0])
+    words = [word.strip(',.;:()"\u201c\u201d\u2013') or "a" for word in words]
+    twice = [*draw.sample(words, len(words)), *draw.sample(words, len(words))]
+    return [f"{' '.join(twice[n * 20 : n * 20 + 18]).capitalize()} such things." for n in range(5)]
+
+
+def numbered(asked: dict[str, Any]) -> str:
+    """The same as a list, after a line that announces it."""
+    lines = (f"{n}. {line}" for n, line in enumerate(five_sentences(asked), 1))
+    return "\n".join(["Here are 5 sentences:", *lines])

@@ -1,8 +1,6 @@
 """write_exemplars and pick_exemplars as their rules start them, on the words of real text and MiniLM's tokeniser."""
 
 import json
-import random
-import re
 import shutil
 
 import pytest
@@ -38,25 +36,10 @@ LLM_POOL = POOL | {
 PROMPT = (ROOT / "resources/prompts/three_r_exemplars.txt").read_text()
 
 
-def obedient(asked):
-    """Five sentences of twenty words each, most of them from the list."""
-    words = re.search(r'provided are: "(.*)"', asked["messages"][0]["content"])[1].split(", ")
-    draw = random.Random(words[0])
-    words = [word.strip(',.;:()"\u201c\u201d\u2013') or "a" for word in words]
-    twice = [*draw.sample(words, len(words)), *draw.sample(words, len(words))]
-    return [f"{' '.join(twice[n * 20 : n * 20 + 18]).capitalize()} such things." for n in range(5)]
-
-
-def numbered(asked):
-    """The same as a list, after a line that announces it."""
-    lines = (f"{n}. {line}" for n, line in enumerate(obedient(asked), 1))
-    return "\n".join(["Here are 5 sentences:", *lines])
-
-
 def structured(asked):
-    """The same as JSON, of a server that is asked for it."""
+    """Five sentences as JSON, of a server that is asked for it."""
     assert asked["response_format"]["type"] == "json_schema"
-    return json.dumps({"sentences": obedient(asked)})
+    return json.dumps({"sentences": fault_server.five_sentences(asked)})
 
 
 class Workshop(api_jobs.Workshop):
@@ -122,7 +105,7 @@ def assert_covers(folder, word_list_size, share=0.5):
 
 
 def test_a_model_writes_a_pool_that_covers_its_list(shop):
-    with FaultServer(fault_server.chat(numbered)) as server:
+    with FaultServer(fault_server.chat(fault_server.numbered)) as server:
         code, printed = finish(shop.write(server))
         assert code == 0, printed
     calls = len(server.requests)
@@ -155,7 +138,7 @@ def test_a_server_that_refuses_json_is_asked_for_text(shop):
     first = read_table(shop.folder / "pool.parquet", EXEMPLARS)
     (shop.folder / "answers/answers.sqlite").unlink()
     refusal = fault(400, '{"error": {"message": "This response_format type is unavailable now"}}')
-    with FaultServer(fault_server.chat(numbered), [refusal]) as server:
+    with FaultServer(fault_server.chat(fault_server.numbered), [refusal]) as server:
         code, printed = finish(shop.write(server, "json_schema"))
         assert code == 0, printed
         assert [request.get("response_format") is None for request in server.requests[:3]] == [
