@@ -129,7 +129,8 @@ def test_a_run_that_a_page_shows_says_on_how_many_cores():
 def test_every_test_that_the_table_of_guarantees_names_is_there():
     named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", (ROOT / "tests/README.md").read_text())
     assert len(named) > 10
-    missing = [one for one in named if f"def {one[1] or 'test_'}" not in (ROOT / one[0]).read_text()]
+    wanted = [(ROOT / file, f"def {test}(" if test else "def test_") for file, test in named]
+    missing = [(file, line) for file, line in wanted if line not in file.read_text()]
     assert missing == []
 
 

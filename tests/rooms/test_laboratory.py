@@ -57,14 +57,15 @@ def tried(table: str) -> dict[str, list[float]]:
 
 @pytest.mark.parametrize("table", RATES)
 def test_every_method_has_the_best_rate_on_development(table):
-    """Every method has the rate of its highest development score, which is not at the edge of its rates."""
-    scores = measured(table)
-    if {run: sorted(rates) for run, rates in scores.items()} != tried(table):
-        pytest.skip(f"{table}.csv is older than its experiment: run the laboratory")
+    """Of the rates that the table has, and not at the edge of those that the experiment lists now."""
+    listed = tried(table)
+    scores = {run: by_rate for run, by_rate in measured(table).items() if run in listed}
+    assert scores
     for run, by_rate in scores.items():
         best = max(by_rate, key=lambda rate: by_rate[rate])
-        assert min(by_rate) < best < max(by_rate), run
         assert configured(run) == best, run
+        if sorted(by_rate) == listed[run]:
+            assert min(by_rate) < best < max(by_rate), run
 
 
 def test_published_encoders_have_the_published_scores():

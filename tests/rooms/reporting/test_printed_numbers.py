@@ -46,7 +46,9 @@ def test_every_printed_number_has_a_run_or_a_reason(paper):
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_panel_of_a_figure_is_drawn_or_has_a_reason(paper):
-    for panel in ledger(paper)["panels"]:
+    panels = ledger(paper)["panels"]
+    assert panels
+    for panel in panels:
         assert panel.keys() in ({"figure", "panel", "grid", "drawn"}, {"figure", "panel", "kind", "reason"})
         assert panel.get("kind") in {None, *KINDS}
 
