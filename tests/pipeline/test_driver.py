@@ -52,7 +52,8 @@ def folder(tmp_path):
     (tmp_path / "job.py").write_text(JOB)
     (tmp_path / "hold").touch()
     shutil.copytree(ROOT / "profiles", tmp_path / "profiles")
-    return tmp_path
+    yield tmp_path
+    (tmp_path / "hold").unlink(missing_ok=True)  # for which a job waits that outlives a failed test
 
 
 def ended(folder, *options):

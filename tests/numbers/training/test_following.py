@@ -193,14 +193,3 @@ def test_tensorboard_that_fails_ends_no_training(tmp_path, written, monkeypatch,
     _, history = followed(Toy(), tmp_path)
     assert len(history) == STEPS
     assert "division by zero. The training continues" in capsys.readouterr().err
-
-
-def test_tensorboard_reads_what_is_written(tmp_path):
-    reading = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
-    with pytest.raises(KilledError):
-        followed(Toy(killing(7)), tmp_path)
-    _, history = followed(Toy(), tmp_path, scores=[0.2, 0.3])
-    events = reading.EventAccumulator(str(tmp_path / "job")).Reload()
-    assert [event.step for event in events.Scalars("loss")] == list(range(1, STEPS + 1))
-    assert [event.value for event in events.Scalars("loss")] == pytest.approx(history["loss"].to_pylist())
-    assert [event.step for event in events.Scalars("dev_score")] == [4, 8, 10]

@@ -75,6 +75,7 @@ def test_a_rate_is_one_for_all_processes(tmp_path, monkeypatch):
 
 def test_the_budget_of_a_day_is_one_for_all_processes(tmp_path, monkeypatch):
     """The budget of a day is one for all processes, and is new the next day."""
+    monkeypatch.setattr("workflow_scripts.apis.ledger.now", lambda: "2026-01-01T00:00:00Z")
     with Ledger(tmp_path / "answers.sqlite") as one, Ledger(tmp_path / "answers.sqlite") as two:
         for ledger in (one, two, one):
             assert ledger.rate_limit("google", None, 3, 8) == 0

@@ -52,6 +52,7 @@ def toy(monkeypatch):
         metadata = sts_metadata("Both", kind=AggregateTaskMetadata, type="Retrieval", tasks=both)
 
     LOADED.clear()
+    BROKEN.clear()  # of a test that failed
     languages = {"en": ["eng-Latn"], "en-de": ["eng-Latn", "deu-Latn"], "de": ["deu-Latn"]}
     tasks = {"One": local("One"), "Many": local("Many", 3, eval_langs=languages), "Both": Both()}
     monkeypatch.setattr(mteb, "get_task", tasks.__getitem__)

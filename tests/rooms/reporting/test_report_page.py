@@ -256,6 +256,7 @@ def test_hostile_data_stays_text(page, hostile):
     assert found.text.count(HOSTILE) >= 3  # substitutions, their footnote, the gap's note
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason=WHY_NOT)
 def test_runs_are_sorted_by_all_parts_of_their_names(finished, tmp_path):
     """A page breaks an identifier after its dots; here, two runs differ in the second part only."""
