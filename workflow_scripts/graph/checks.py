@@ -15,6 +15,9 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
+import pyarrow as pa
+
+from workflow_scripts.columns import FORMS
 from workflow_scripts.data.printed import cell_numbers
 from workflow_scripts.errors import (
     ConfigError,
@@ -181,9 +184,11 @@ def sense_errors(study: Study) -> Iterator[ErrorDetails]:
     settings = study.settings
     for name, block in settings.datasets.items():
         for number, source in enumerate(block.sources):
-            if not isinstance(source, HubSource):
+            if isinstance(source, HubSource):
+                errors = hub_errors(source, block.form)
+            else:
                 errors = reader_errors(source, block.form)
-                yield from (error.under(f"datasets.{name}.sources.{number}") for error in errors)
+            yield from (error.under(f"datasets.{name}.sources.{number}") for error in errors)
     for name, corpus in settings.corpora.items():
         yield from (error.under(f"corpora.{name}") for error in corpus_errors(settings, corpus))
     yield from extraction_errors(settings)
@@ -196,6 +201,25 @@ def sense_errors(study: Study) -> Iterator[ErrorDetails]:
     yield from cache_errors(settings.cache)
     for file, named in _by_file(study).items():
         yield from (error.under("", file) for error in missing_files(study.root, references(named)))
+
+
+_OPTIONAL = {"subset", "negative", "text2", "split", "document", "position"}
+"""Columns of the forms that a dataset of the Hub may lack."""
+
+
+def hub_errors(source: HubSource, form: str) -> Iterator[ErrorDetails]:
+    """Yield an error for columns that the form does not have or lacks, and for values and names without an effect."""
+    types = {field.name: field.type for field in FORMS[form]}
+    yield from unknown(source.columns, types, "columns")
+    for name in sorted(types.keys() - _OPTIONAL - source.columns.keys()):
+        yield ErrorDetails(
+            "columns", f"no {name}, which {form} need", f"Add `{name}:` with the name of its column."
+        )
+    texts = [name for name, kind in types.items() if pa.types.is_string(kind)]
+    yield from unknown(source.constants, texts, "constants")
+    for name in sorted(source.constants.keys() & source.columns.keys()):
+        yield ErrorDetails("constants", f"{name} is one of `columns`, too", "Remove it from one of them.")
+    yield from unknown(source.split_names, source.splits, "split_names")
 
 
 def corpus_errors(settings: Configuration, corpus: Corpus | RoundTripCorpus) -> Iterator[ErrorDetails]:
