@@ -223,14 +223,23 @@ def hub_errors(source: HubSource, form: str) -> Iterator[ErrorDetails]:
 
 
 def corpus_errors(settings: Configuration, corpus: Corpus | RoundTripCorpus) -> Iterator[ErrorDetails]:
-    """Yield keys of a corpus that need sentences, if its dataset has triples."""
-    if not isinstance(corpus, Corpus) or settings.datasets[corpus.dataset].form != "triples":
+    """Yield keys of a corpus that need documents, if its dataset has none."""
+    if not isinstance(corpus, Corpus):
+        return
+    dataset = settings.datasets[corpus.dataset]
+    if dataset.form == "triples":
+        lacking = "triples"
+    elif any(
+        isinstance(source, HubSource) and "document" not in source.columns for source in dataset.sources
+    ):
+        lacking = "rows of the Hub without a column for `document`"
+    else:
         return
     if corpus.dev_sentences:
-        problem = f"{corpus.dev_sentences}, but triples have no documents that can be held out"
+        problem = f"{corpus.dev_sentences}, but {lacking} have no documents that can be held out"
         yield ErrorDetails("dev_sentences", problem, "Set it to 0.")
     if corpus.add_sentences_of:
-        problem = f"{corpus.add_sentences_of}, but sentences cannot be added to triples"
+        problem = f"{corpus.add_sentences_of}, but sentences cannot be added to {lacking}"
         yield ErrorDetails("add_sentences_of", problem, "Remove `add_sentences_of`.")
 
 
