@@ -139,6 +139,8 @@ def map_attention(job: Job) -> None:
     backbones = encoder.backbones
     if sentences:
         scores = cls_energy(backbones, encoder.tokenizer, sentences, config.energy)
+        note = "sentences without the encoder's template" if encoder.template else None
+        scores = [score._replace(note=note) for score in scores]
     else:
         scores = [gap(config.energy.dataset, "no source of the dataset is available")]
     maps = attention_maps(backbones, encoder.tokenizer, config.maps)

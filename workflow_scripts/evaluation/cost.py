@@ -40,6 +40,8 @@ from workflow_scripts.settings.suites import Cost as Config
 Forward = Callable[[Tensor, Tensor], object]
 """A complete pass from token ids and mask, both of shape (B, T), to sentence vectors, which are ignored."""
 Encoder = tuple[nn.Module, Forward]
+PROMPTED = " with those of the template"
+"""Part of the notes on an encoder with a template, whose sentences are longer than its base encoder's."""
 
 
 class Counts(NamedTuple):
@@ -69,14 +71,20 @@ class TensorsRead(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def evaluate(config: Config, encoder: Encoder, base: Encoder) -> list[Score]:
+def evaluate(config: Config, encoder: Encoder, base: Encoder, prompted: str = "") -> list[Score]:
     """Return parameters and multiply-accumulates of an encoder and its base encoder (aggregation ``base``).
+
+    Args:
+        config: Settings of the suite.
+        encoder: The encoder.
+        base: The encoder from which it started.
+        prompted: End of the notes, such as ``PROMPTED`` for an encoder with a template.
 
     Returns:
         ``parameters``, 10^9 multiply-accumulates for one sentence of ``config.tokens`` tokens, and the encoder's
         additional parameters in percent of the base encoder's.
     """
-    task, note = "cost", f"one sentence of {config.tokens} tokens"
+    task, note = "cost", f"one sentence of {config.tokens} tokens{prompted}"
     scores, counts = [], []
     for aggregation, (module, forward) in (("", encoder), ("base", base)):
         counts.append(count(module, forward, config.tokens))
@@ -117,8 +125,10 @@ def count(module: nn.Module, forward: Forward, tokens: int) -> Counts:
     )
 
 
-def time_against_base(config: Config, encoder: Encoder, base: Encoder) -> list[Score]:
+def time_against_base(config: Config, encoder: Encoder, base: Encoder, prompted: str = "") -> list[Score]:
     """Return times of an encoder and its base encoder, measured alternately on the CPU; they differ between runs.
+
+    Its arguments are those of ``evaluate``.
 
     Returns:
         For each batch size (aggregation ``batch:32``): median ``latency_ms`` of a batch, ``sentences_per_second``, the
@@ -136,7 +146,7 @@ def time_against_base(config: Config, encoder: Encoder, base: Encoder) -> list[S
             "latency_ratio": ratio,
             "added_latency_percent": 100 * (ratio - 1),
         }
-        note = f"{config.tokens} tokens, cpu, {torch.get_num_threads()} threads"
+        note = f"{config.tokens} tokens{prompted}, cpu, {torch.get_num_threads()} threads"
         batch = f"batch:{batch_size}"
         scores += [
             Score("cost", batch, metric, value, config.repeats, note) for metric, value in values.items()
@@ -177,7 +187,9 @@ def evaluate_cost(job: Job) -> None:
     backbone = load_backbone(job.input("base").parent)
     ours = (encoder, encoder)
     base = (backbone, partial(run_backbone, backbone))
-    scores, times = evaluate(config, ours, base), time_against_base(config, ours, base)
+    prompted = PROMPTED if encoder.template else ""
+    scores = evaluate(config, ours, base, prompted)
+    times = time_against_base(config, ours, base, prompted)
     write_table(job.outputs["scores"], score_table(scores, **job.wildcards), record)
     times_file = job.outputs["times"]  # times differ between runs
     times_file.parent.mkdir(parents=True, exist_ok=True)

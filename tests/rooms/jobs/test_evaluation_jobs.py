@@ -4,9 +4,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.support import toys
-from tests.support.evaluation_jobs import WILDCARDS, dataset, gaps_of, run, scores_in
+from tests.support.evaluation_jobs import WILDCARDS, dataset, gaps_of, made, run, scores_in
 from workflow_scripts.columns import ATTENTION, LABELLED, PAIRS, SENTENCES
-from workflow_scripts.provenance.artefacts import read_record, read_table
+from workflow_scripts.models.encoder import SentenceEncoder
+from workflow_scripts.provenance.artefacts import read_record, read_table, writing_model_folder
+from workflow_scripts.settings.names import Template
 
 TEXTS = toys.sentences(40, seed=7)
 GONE = "no source of the dataset is available"
@@ -87,3 +89,32 @@ def test_attention_is_measured_on_sentences_or_pairs(model, tmp_path, schema, co
     assert [(row["aggregation"], row["n"]) for row in scores if row["n"]] == (measured if texts else [])
     assert gaps_of(scores) == ({} if texts else {"text": GONE})
     assert set(maps["layer"].to_pylist()) == {2}
+
+
+def test_measures_that_leave_out_a_template_say_so(tiny_bert, model, tmp_path):
+    """Costs and energies are of one length of sentences, with or without a template around them."""
+    own = toys.encoder(tiny_bert)
+    template = Template(text="the river [X] .", add_period=False)
+    prompted = SentenceEncoder(
+        own.backbone, own.tokenizer, own.readout_settings, head=False, head_at_test=False, template=template
+    )
+    toys.save(tmp_path / "prompted", prompted)
+    with writing_model_folder(tmp_path / "base", made(tmp_path / "base")) as place:
+        toys.write_model(place, "bert")
+    files = {name: tmp_path / f"{name}.parquet" for name in ("scores", "times", "energies", "maps")}
+    text = dataset(
+        tmp_path, "text", SENTENCES, [{"sentence": one, "document": 0, "position": 0} for one in TEXTS]
+    )
+    for encoder, ending, energies in [
+        (model, "8 tokens", None),
+        (tmp_path / "prompted/record.json", "8 tokens with those of the template", "sentences without the encoder's template"),
+    ]:  # fmt: skip
+        cost = {"tokens": 8, "batch_sizes": [1], "repeats": 1, "warmup": 0}
+        measured = {"base": tmp_path / "base/record.json", "scores": files["scores"], "times": files["times"]}
+        run("evaluate_cost", {"suite": cost}, model=encoder, **measured)
+        notes = {row["metric"]: row["note"] for row in scores_in(files["scores"])}
+        assert notes["gmac_total"] == f"one sentence of {ending}"
+        assert {row["note"].partition(",")[0] for row in scores_in(files["times"])} == {ending}
+        measured = {"dataset": text, "scores": files["energies"], "maps": files["maps"]}
+        run("map_attention", {"suite": ATTENTION_SUITE}, model=encoder, **measured)
+        assert {row["note"] for row in scores_in(files["energies"])} == {energies}
