@@ -123,10 +123,25 @@ def write_pool(
 
 
 def _choose_form(llm: Llm, ledger: Ledger, prompt: str) -> None:
-    """Send the first prompt, and switch to text answers if the server refuses JSON by a schema."""
-    request = llm.request(prompt)
-    first = collect_answers([request], ledger, llm, CircuitBreaker(llm.path, 1))[request.key]
-    llm.asks_json = first.status != "refused"
+    """Send the first prompt, and switch to text answers if the server refuses JSON by a schema, but not text.
+
+    If it refuses both, JSON is not the reason, but perhaps a parameter or address that does not identify the answer.
+    Both requests then count as failed, so the next job sends them again.
+    """
+
+    def sent() -> Row:
+        request = llm.request(prompt)
+        return collect_answers([request], ledger, llm, CircuitBreaker(llm.path, 1))[request.key]
+
+    first = sent()
+    if first.status != "refused":
+        return
+    llm.asks_json = False
+    second = sent()
+    if second.status == "refused":
+        llm.asks_json = True
+        if not ledger.read_only:
+            ledger.save(row._replace(status="failed") for row in (first, second))
 
 
 def _useless(path: str, last: Row, validator: ModelValidator) -> ApiError:

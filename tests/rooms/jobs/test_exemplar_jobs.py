@@ -151,6 +151,17 @@ def test_a_server_that_refuses_json_is_asked_for_text(shop):
     assert read_table(shop.folder / "pool.parquet", EXEMPLARS).equals(first)
 
 
+def test_a_server_that_refuses_all_is_asked_for_json_again(shop):
+    refusal = fault(400, '{"error": {"message": "Unsupported parameter: max_tokens"}}')
+    with FaultServer(fault_server.chat(structured), [refusal] * 20) as server:
+        assert "Unsupported parameter: max_tokens" in one_line(*finish(shop.write(server, "json_schema")))
+        server.script.clear()
+        code, printed = finish(shop.write(server, "json_schema"))
+        assert code == 0, printed
+    asked = read_record(shop.folder / "pool.parquet").inputs["model"].path
+    assert asked == "llm:deepseek-chat asked for JSON"
+
+
 def test_a_model_that_is_not_up_to_it_ends_with_its_answer(shop):
     same = "\n".join(["The old town is on the river."] * 5)
     for said, found in (
