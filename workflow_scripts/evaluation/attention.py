@@ -64,7 +64,8 @@ def _layer_energies(
     for start in range(0, len(sentences), config.batch_size):
         batch = list(sentences[start : start + config.batch_size])
         limit = {"truncation": True, "max_length": config.max_tokens}
-        tokens = tokenizer(batch, padding=True, return_tensors="pt", **limit).to(model.device)
+        padding = {"padding": True, "padding_side": "right"}  # [CLS] is at position 0
+        tokens = tokenizer(batch, return_tensors="pt", **limit, **padding).to(model.device)
         with torch.inference_mode(), recorded_inputs(projections) as calls:
             model(**tokens)
             energies.append(torch.stack([energy(context, tokens["attention_mask"]) for _, context in calls]))

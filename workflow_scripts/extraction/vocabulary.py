@@ -81,7 +81,7 @@ def _subwords(known: Mapping[str, int]) -> set[int]:
 
 def word_vocabulary(words: Sequence[str], frequent: Sequence[str], punctuation: Sequence[str]) -> Vocabulary:
     """Return the vocabulary of whole words, ids from 1, without subwords, special tokens and masks."""
-    known = {word: number for number, word in enumerate(words, start=1)}
+    known = _numbers(words)
     biased = {
         "frequent": [known[word] for word in frequent if word in known],
         "subword": [],
@@ -91,12 +91,17 @@ def word_vocabulary(words: Sequence[str], frequent: Sequence[str], punctuation: 
     return Vocabulary(["", *words], frozenset(), None, biased)
 
 
+def _numbers(words: Sequence[str]) -> dict[str, int]:
+    """Return the id of each word, from 1; of a repeated word, the first counts, as in gensim."""
+    return {word: len(words) - place for place, word in enumerate(reversed(words))}
+
+
 def split_into_words(words: Sequence[str], texts: Sequence[str], max_tokens: int) -> TokenisedText:
     """Return ids (from 1) of the known ``words`` in lower-cased texts, at most ``max_tokens`` per text.
 
     A text is split into words and punctuation marks; a text without a known word becomes the id 0.
     """
-    known = {word: number for number, word in enumerate(words, start=1)}
+    known = _numbers(words)
     rows = []
     for text in texts:
         ids = [known[word] for word in re.findall(r"\w+|[^\w\s]", text.lower()) if word in known]

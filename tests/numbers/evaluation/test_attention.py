@@ -54,6 +54,14 @@ def test_energy_has_a_score_per_layer_and_their_mean(minilm):
     assert cut == cls_energy(*minilm, SENTENCES[:1], settings(2))
 
 
+def test_energy_is_that_of_cls_whatever_side_is_padded(minilm):
+    models, tokenizer = minilm
+    left = AutoTokenizer.from_pretrained(FOLDER, padding_side="left")
+    assert cls_energy(models, left, SENTENCES, settings(2)) == cls_energy(
+        models, tokenizer, SENTENCES, settings(2)
+    )
+
+
 def test_a_model_without_such_layers_is_refused(minilm):
     with pytest.raises(DataError, match="BERT family"):
         cls_energy([torch.nn.Linear(2, 2)], minilm[1], SENTENCES, settings(2))

@@ -129,6 +129,13 @@ def test_words_are_looked_up_in_lower_case():
     assert text.ids[-2:].tolist() == [0, 0]
 
 
+def test_the_first_vector_of_a_repeated_word_counts():
+    """Words are in descending order of frequency; gensim ignores all vectors but the first, too."""
+    words = ["the", "river", "the"]
+    assert split_into_words(words, ["the river"], 10).ids.tolist() == [1, 2]
+    assert word_vocabulary(words, ["the"], []).biased["frequent"] == [1]
+
+
 def test_texts_without_a_known_word_are_counted_in_the_note():
     words = ["the", "river", ","]
     texts = ["The river", "sea", "seas", ","]
