@@ -3,6 +3,8 @@
 import json
 import math
 import os
+import re
+import shlex
 import subprocess
 import sys
 from importlib import import_module
@@ -17,17 +19,21 @@ from workflow_scripts.verbs.printing import Answer, PrintedTable, print_answer
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_help_says_what_a_verb_is_with_an_example_that_it_takes(verb, capsys):
+def test_help_says_what_a_verb_is_with_an_example_that_it_takes(verb, capsys, monkeypatch):
     with pytest.raises(SystemExit) as stop:
         ask([verb, "--help"])
     shown = capsys.readouterr().out
     assert stop.value.code == 0
     assert shown.startswith(f"usage: python -m workflow_scripts {verb} ")
-    assert f"\n  python -m workflow_scripts {verb}" in shown
     assert "--json" in shown
-    documented = import_module(f"workflow_scripts.verbs.{verb}").__doc__
-    assert documented
-    assert len(documented.splitlines()[0]) < 121
+    module = import_module(f"workflow_scripts.verbs.{verb}")
+    assert module.__doc__
+    assert len(module.__doc__.splitlines()[0]) < 121
+    examples = re.findall(r"^  python -m workflow_scripts (.+?)(?: >.*)?$", shown, re.MULTILINE)
+    assert examples
+    monkeypatch.setattr(module, "answer", lambda **_: Answer())
+    assert [ask(shlex.split(example)) for example in examples] == [0] * len(examples)
+    assert {example.split()[0] for example in examples} == {verb}
 
 
 def test_a_reader_that_has_read_enough_is_no_traceback():

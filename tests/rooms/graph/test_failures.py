@@ -1,13 +1,15 @@
-"""A failed job leaves one sentence on the terminal, and it is the last; a changed setting leaves no JSON there."""
+"""The terminal: its first lines, and the last, which is one sentence a failed job; a changed setting leaves no JSON there."""
 
 import logging
 import re
+from importlib.metadata import version
 
 import pytest
 from snakemake_interface_logger_plugins.common import LogEvent
 
 from tests.support.snakemake_plans import ROOT, run
-from workflow_scripts.graph.console import FailureFilter, why
+from workflow_scripts.graph.console import FailureFilter, print_study, why
+from workflow_scripts.provenance import cards
 
 SNAKEFILE = """
 from workflow_scripts.graph.console import report_failures
@@ -99,6 +101,24 @@ def test_of_several_logs_the_first_that_says_why_is_quoted(tmp_path, own, cluste
     (tmp_path / "cluster.log").write_text(cluster)
     assert why([tmp_path / "own.log", tmp_path / "cluster.log"]) == line
     assert why([tmp_path / "none.log"]).startswith("The job was ended from outside")
+
+
+@pytest.mark.parametrize(
+    ("gpus", "without_cuda", "said"),
+    [
+        (2, False, ["GPUs of this machine: 2, each used by one job at a time"]),
+        (0, True, [f"PyTorch {version('torch')} cannot use this machine's GPUs: make environment LOCK=requirements-gpu.lock"]),
+        (0, False, []),
+    ],
+)  # fmt: skip
+def test_a_run_begins_with_its_study_and_its_gpus(monkeypatch, caplog, gpus, without_cuda, said):
+    monkeypatch.setattr(cards, "lack_cuda", lambda: without_cuda)
+    with caplog.at_level(logging.INFO):
+        print_study({"name": "demo"}, [], gpus)
+    assert caplog.messages == [
+        "Study demo, from the repository's own files (no --configfile given)",
+        *said,
+    ]
 
 
 PARAMS = """

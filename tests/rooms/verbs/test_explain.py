@@ -125,6 +125,7 @@ def test_labels_of_an_input_that_was_made_again_are_shown_too(root, study):
 @pytest.mark.parametrize(
     ("cell", "complaint"),
     [
+        ("simcse", r"--cell simcse: no '='\. Write column=value, such as run=simcse"),
         ("runs=simcse", r"no column 'runs'\. Did you mean run\?"),
         ("run=simsce", r"no row with run=simsce\. Did you mean simcse\?"),
         ("run=plain,seed=2", r"no row with seed=2\. Choose from: 1\."),
