@@ -10,6 +10,7 @@ import torch
 
 from tests.support import small_methods, toy_methods, toys
 from tests.support.steps_by_hand import loss_of
+from tests.support.toy_training import KilledError
 from workflow_scripts.models.dropout import dropout_keys, keys_of
 from workflow_scripts.models.encoding import encode_sentences
 from workflow_scripts.training.loop import train
@@ -160,10 +161,6 @@ def test_bfloat16_gives_the_same_loss_to_a_few_percent(folder, name):
     # Of 3R, dimensions next to the threshold change sides.
     assert short == pytest.approx(loss, rel=0.05, abs=0.03)
     assert short != loss
-
-
-class KilledError(Exception):
-    pass
 
 
 def trained(folder, block, checkpoints, kill=None):

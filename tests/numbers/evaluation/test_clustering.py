@@ -3,7 +3,7 @@ import pyarrow as pa
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from tests.numbers.evaluation.scored import evaluate
+from tests.support.scored_tasks import evaluate
 from workflow_scripts.columns import LABELLED
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import clustering

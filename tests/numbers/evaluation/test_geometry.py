@@ -3,7 +3,7 @@ import pyarrow as pa
 import pytest
 import torch
 
-from tests.numbers.evaluation.scored import scores_of
+from tests.support.scored_tasks import scores_of
 from workflow_scripts.columns import PAIRS, SENTENCES
 from workflow_scripts.evaluation import sts
 from workflow_scripts.evaluation.geometry import (

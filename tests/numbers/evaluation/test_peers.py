@@ -18,8 +18,8 @@ from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimil
 from sklearn.cluster import KMeans
 
 from benchmarks import material
-from tests.numbers.evaluation.scored import evaluate
 from tests.support.local_datasets import dataset
+from tests.support.scored_tasks import evaluate
 from workflow_scripts.columns import LABELLED, PAIRS
 from workflow_scripts.evaluation import clustering, sts
 

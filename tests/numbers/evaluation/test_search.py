@@ -2,7 +2,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.numbers.evaluation.scored import scores_of
+from tests.support.scored_tasks import scores_of
 from workflow_scripts.columns import LABELLED
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import search

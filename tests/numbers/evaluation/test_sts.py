@@ -2,7 +2,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.numbers.evaluation.scored import evaluate
+from tests.support.scored_tasks import evaluate
 from workflow_scripts.columns import PAIRS
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import sts

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
 
-from tests.numbers.evaluation.scored import evaluate
+from tests.support.scored_tasks import evaluate
 from workflow_scripts.columns import LABELLED
 from workflow_scripts.errors import DataError
 from workflow_scripts.evaluation import transfer

@@ -10,9 +10,9 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from tests.numbers.training.test_loop import KilledError, Toy, run, scripted
 from tests.support import training_jobs
 from tests.support.step_checkpoints import write_checkpoints_by_steps
+from tests.support.toy_training import KilledError, Toy, run, scripted
 from workflow_scripts.columns import HISTORY
 from workflow_scripts.training import following, loop
 

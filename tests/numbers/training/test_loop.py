@@ -2,76 +2,26 @@ import math
 import os
 import signal
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from tests.support.step_checkpoints import write_checkpoints_by_steps
+from tests.support.toy_training import SEED, STEPS, KilledError, Toy, run, scripted
 from tests.support.toys import training as settings
 from workflow_scripts.columns import HISTORY
 from workflow_scripts.errors import TrainingError
 from workflow_scripts.models.dropout import DropoutMasks, dropout_keys, patched_dropout
 from workflow_scripts.models.tokens import Packing
 from workflow_scripts.training import loop
-from workflow_scripts.training.loop import Preempted, train
-from workflow_scripts.training.objective import LossOutput, Objective
+from workflow_scripts.training.loop import Preempted
+from workflow_scripts.training.objective import LossOutput
 from workflow_scripts.training.step import prepare_inputs
-
-STEPS, SEED = 10, 7
 
 
 @pytest.fixture(autouse=True)
 def checkpoints_by_steps(monkeypatch):
     write_checkpoints_by_steps(monkeypatch.setattr)
-
-
-class Toy(Objective):
-    """A layer with dropout that learns to give zero; records the steps it was asked for."""
-
-    def __init__(self, spoil=None):
-        torch.manual_seed(0)
-        self.module = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.3), nn.Linear(4, 1))
-        self.module.register_parameter("unused", nn.Parameter(torch.ones(2)))
-        self.asked = []
-        self._spoil = spoil or (lambda step, loss: loss)
-
-    def inputs(self, step):
-        self.asked.append(step)
-        return torch.from_numpy(np.random.default_rng(step).normal(size=(8, 4))).float(), torch.tensor(step)
-
-    def loss(self, inputs):
-        data, step = inputs
-        return LossOutput(self._spoil(int(step), (self.module(data) ** 2).mean()))
-
-    def weights(self):
-        return {name: value.clone() for name, value in self.module.state_dict().items()}
-
-
-def run(toy, folder, steps=STEPS, development=None, fingerprint="f", log=None, **changes):
-    values = {"learning_rate": 0.05, "weight_decay": 0.01} | changes
-    return train(
-        toy,
-        settings(**values),
-        steps,
-        seed=SEED,
-        development=development,
-        checkpoints=folder,
-        fingerprint=fingerprint,
-        log=log,
-    )
-
-
-def scripted(toy, scores, seen=None):
-    """A development score read from a list, noting the weights it was given."""
-    remaining = list(scores)
-
-    def score():
-        if seen is not None:
-            seen.append(toy.weights())
-        return remaining.pop(0)
-
-    return score
 
 
 def same(one, two):
@@ -210,10 +160,6 @@ def test_steps_read_together_give_what_steps_read_singly_give(tmp_path, monkeypa
 
 
 # Stopping and going on
-
-
-class KilledError(Exception):
-    pass
 
 
 @pytest.mark.parametrize("stop", [3, 5, 8, 9, 10])

@@ -10,8 +10,8 @@ import torch
 from safetensors.torch import load_file
 
 from tests.numbers.training import rank_worker
-from tests.numbers.training.test_loop import Toy, run
 from tests.support import small_methods
+from tests.support.toy_training import Toy, run
 from tests.support.training_jobs import started_child
 from workflow_scripts.training import ranks
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from tests.rooms.figures.conftest import FOOTNOTE, shadow_of, shown
-from tests.rooms.reporting.test_extraction import NAMES, VARIANTS, row, rows
+from tests.support.toy_extraction import NAMES, VARIANTS, row, rows
 from workflow_scripts.columns import EXTRACTION, TABLE
 
 FIGURES = {

@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from tests.rooms.reporting.test_show_table import RUNS, row, sheet
+from tests.support.toy_sheets import RUNS, row, sheet
 from workflow_scripts.errors import DataError
 from workflow_scripts.reporting import selection
 from workflow_scripts.reporting.sheets import footnotes, in_rows, latex, to_csv

@@ -15,33 +15,19 @@ import pytest
 from tests.rooms.reporting.conftest import SIGNIFICANCE, command
 from tests.support.doc_blocks import steps
 from tests.support.snakemake_plans import ROOT, expanded
+from tests.support.toy_sheets import COLUMN, RUNS, row, sheet
 from tests.support.training_jobs import begin_here
 from tests.support.verb_answers import data, printed
-from workflow_scripts.columns import TABLE
 from workflow_scripts.errors import ConfigError, DataError
 from workflow_scripts.evaluation.base import Score, gap, score_table
 from workflow_scripts.provenance.artefacts import job_record, read_record, write_table
 from workflow_scripts.reporting.cells import number, p_equation, p_text, score_text
-from workflow_scripts.reporting.sheets import Sheet, in_rows, in_terminal, latex, to_csv
+from workflow_scripts.reporting.sheets import in_rows, in_terminal, latex, to_csv
 from workflow_scripts.verbs.printing import Answer, markdown, print_answer
 from workflow_scripts.verbs.show import told_apart
 
 MINUS = "\N{MINUS SIGN}"
-COLUMN = {"suite": "sts", "task": "a", "aggregation": "all", "metric": "spearman", "scale": 100, "digits": 2}
-RUNS = ("frozen_cls.mini", "simcse.mini.wiki")
 SIMCSE = "simcse.minilm_mlm.wiki_extract"
-
-
-def sheet(rows=None, headings=("A",), alpha=0.05, title="A title", **named):
-    rows = rows or [row(run, name) for run in RUNS for name in headings]
-    return Sheet("lab", title, "A paper", alpha, "lab.yaml", rows, headings, **named)
-
-
-def row(run, heading="A", **changes):
-    tested = {"baseline": RUNS[0], "difference": 8.125, "p_value": 0.0421, "detectable": 9.5}
-    trained = tested if run != RUNS[0] else {}
-    values = {"run": run, "heading": heading, "mean": 58.1049, "sd": 0.14, "seeds": 2, "n": 1225}
-    return dict.fromkeys(TABLE.names) | values | {"labels": []} | COLUMN | trained | changes
 
 
 @pytest.mark.parametrize(
