@@ -160,10 +160,16 @@ class SharedTexts:
         return [np.stack([rows[text] for text in column]) for column in self._columns[task]]
 
 
+_ROUNDING = 1e-5
+"""Maximum relative difference of equal embeddings."""
+
+
 def _check(vectors_UD: Vectors) -> None:
     if broken := int((~np.isfinite(vectors_UD)).any(axis=1).sum()):
         raise DataError(f"encoder: {broken} embeddings are not finite. Retrain it.")
-    if len(vectors_UD) > 1 and not vectors_UD.std(axis=0).any():
+    # Equal embeddings of two batches may differ by rounding errors.
+    spread, size = np.ptp(vectors_UD, axis=0).max(), np.abs(vectors_UD).max()
+    if len(vectors_UD) > 1 and spread <= _ROUNDING * size:
         raise DataError(f"encoder: all {len(vectors_UD)} sentences have the same embedding. Retrain it.")
 
 

@@ -98,9 +98,11 @@ def test_a_subset_without_a_correlation_counts_in_no_mean(without):
     [
         (np.where(np.arange(80)[:, None] == 1, np.nan, VECTORS_ND), "1 embeddings are not finite"),
         (np.full((80, 6), np.inf), "80 embeddings are not finite"),
-        (np.ones((80, 6)), "all 80 sentences have the same embedding"),
+        (np.zeros((80, 6)), "all 80 sentences have the same embedding"),
+        (np.full((80, 6), 0.1, np.float32), "all 80 sentences have the same embedding"),
+        (0.1 + 1e-7 * VECTORS_ND, "all 80 sentences have the same embedding"),
     ],
-    ids=["nan", "inf", "equal"],
+    ids=["nan", "inf", "zero", "equal", "rounded"],
 )
 def test_an_encoder_that_is_broken_has_no_scores(broken, complaint):
     with pytest.raises(DataError, match=complaint):
