@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -60,10 +60,20 @@ def _check_first(rows: Sequence[tuple[str, Mapping[str, str]]]) -> None:
         raise DataError(f"{line}: {problem}. Remove `header`; or move the line, if it is a row.")
 
 
+class _Line(NamedTuple):
+    """A row of a file."""
+
+    number: int
+    """Number of its last line."""
+    cells: list[str]
+    joined: list[str]
+    """Its lines: several if a cell in quotation marks contains line ends."""
+
+
 def _rows(path: Path, options: Delimited) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield file and number of each line, with its cells by the columns of the form."""
     lines = _lines(path, options)
-    first, header = (1, options.header) if options.header else next(lines, (1, [""]))
+    first, header = (1, options.header) if options.header else next(lines, _Line(1, [""], []))[:2]
     _check_quotes(f"{path}:{first}", header, len(header), options)
     for column in options.columns.values():
         if header.count(column) != 1:
@@ -73,8 +83,10 @@ def _rows(path: Path, options: Delimited) -> Iterator[tuple[str, dict[str, str]]
                 "separator."
             )
     names = [name.strip().casefold() for name in header]
-    for number, cells in lines:
+    for line in lines:
+        number, cells = line[:2]
         _check_quotes(f"{path}:{number}", cells, len(header), options)
+        _check_joined(f"{path}:{number}", line, header, options)
         if len(cells) < len(header) or (len(cells) > len(header) and not options.open_ended):
             problem = f"{len(cells)} columns instead of {len(header)}"
             raise DataError(f"{path}:{number}: {problem}. Correct the line, or the option header.")
@@ -111,32 +123,54 @@ def _check_quotes(where: str, cells: list[str], width: int, options: Delimited) 
         raise DataError(f"{where}: {problem}. {advice} quoted: true; or quoted: false if marks are text.")
 
 
-def _lines(path: Path, options: Delimited) -> Iterator[tuple[int, list[str]]]:
-    """Yield number and cells of each line, including a header."""
+def _check_joined(where: str, line: _Line, header: list[str], options: Delimited) -> None:
+    """Raise DataError if a row of several lines would be one row per line without quoting.
+
+    Such rows come from an unescaped quotation mark at the beginning of a text, and another at the end of a later one.
+    """
+    rows = [text.split(options.separator) for text in line.joined]
+    spaced = any(cell[:1] == " " for cell in line.cells[1:])
+    if len(rows) > 1 and all(_is_row(row, header, options, spaced=spaced) for row in rows):
+        problem = f"{len(rows)} lines that end here are one row, or one row each if quotation marks are text"
+        advice = "Set quoted: false or double marks that are text; or remove line ends from the cells"
+        raise DataError(f"{where}: {problem}. {advice}.")
+
+
+def _is_row(cells: list[str], header: list[str], options: Delimited, *, spaced: bool) -> bool:
+    """Return whether cells may be a row: their number fits, scores are numbers, and no comma is one of a text.
+
+    A comma before a space is part of a text unless the file has ``spaced`` cells.
+    """
+    if len(cells) < len(header) or (len(cells) > len(header) and not options.open_ended):
+        return False
+    number = options.columns.get("label" if options.graded else "score")
+    if number is None:
+        return spaced or not any(cell[:1] == " " for cell in cells[1:])
+    try:
+        _cell("score", cells[header.index(number)], options)
+    except ValueError:
+        return False
+    return True
+
+
+def _lines(path: Path, options: Delimited) -> Iterator[_Line]:
+    """Yield each row with its last line's number, including a header."""
     text = read_text(path, options.fallback_encoding).translate(
         str.maketrans("", "", options.remove_characters)
     )
     lines = split_lines(text)
     if not options.quoted:
         most = len(options.header) - 1 if options.header and options.separator == " " else -1
-        yield from enumerate((line.split(options.separator, most) for line in lines), start=1)
+        for number, line in enumerate(lines, start=1):
+            yield _Line(number, line.split(options.separator, most), [line])
         return
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=options.separator, strict=True)
     before = 0
     try:
         for cells in reader:
             joined, before = lines[before : reader.line_num], reader.line_num
-            tabs = {line.count("\t") + 1 for line in joined}
-            if len(joined) > 1 and options.separator == "\t" and tabs == {len(cells)}:
-                problem = (
-                    f"{len(joined)} lines that end here are one row, or one row each if quotation marks "
-                    "are text"
-                )
-                raise DataError(
-                    f"{path}:{before}: {problem}. Set quoted: false, or remove tabs from the cells."
-                )
             if cells:
-                yield before, cells
+                yield _Line(before, cells, joined)
     except csv.Error as error:
         raise DataError(f"{path}:{reader.line_num}: {error}. Correct the quotation marks.") from error
 

@@ -181,6 +181,47 @@ def test_what_can_be_read_in_two_ways_is_refused(parsed, options, content, messa
     assert "\n" not in str(stopped.value) or "header" in options
 
 
+CSV_OF = {form: CSV | {"columns": {name: name for name in columns}} for form, columns in {
+    "pairs": ("sentence1", "sentence2", "score"), "labelled": ("text1", "label"), "triples": ("anchor", "positive", "negative"),
+}.items()}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("form", "content"),
+    [
+        ("pairs", 'sentence1,sentence2,score\n"Start,foo,1.0\nends quote",bar,2.0\n'),
+        ("pairs", 'sentence1,sentence2,score\nfoo,"Start,\nmid,mid,3\nbar,ends quote",2.0\n'),
+        ("pairs", 'sentence1,sentence2,score\n"Start, foo, 1.0\nends quote", bar, 2.0\n'),
+        ("labelled", 'text1,label\n"Start here,sport\nends here",food\n'),
+        ("labelled", 'text1,label\n"Start here, sport\nends here", food\n'),
+        ("triples", 'anchor,positive,negative\n"Start,foo,x\nends quote",bar,y\n'),
+    ],
+)
+def test_a_stray_quotation_mark_swallows_no_line(parsed, form, content):
+    with pytest.raises(DataError, match=r"all:\d: [23] lines that end here are one row, or one row each"):
+        parsed(CSV_OF[form], all=content)
+
+
+@pytest.mark.parametrize(
+    ("form", "content", "text"),
+    [
+        ("pairs", 'sentence1,sentence2,score\na,"It rains, today.\nb, and later.",2.0\n', "It rains, today.\nb, and later."),
+        ("labelled", 'label,text1\nsport,"Hello, world\nagain, here"\n', "Hello, world\nagain, here"),
+        ("triples", 'anchor,negative,positive\na,b,"One, two\nthree"\n', "One, two\nthree"),
+    ],
+)  # fmt: skip
+def test_cells_may_have_lines_with_commas(parsed, form, content, text):
+    """Lines of a text look like rows by their number of commas only."""
+    (row,) = parsed(CSV_OF[form], all=content)
+    assert text in row
+    score = {
+        "sentence_separator": "\n",
+        "columns": {"sentence1": "Text", "sentence2": "Text", "score": "Score"},
+    }
+    release = 'PairID,Text,Score\n1,"It rains, today.\nShowers fall, today.",0.9\n'
+    assert parsed(CSV | score, all=release) == [("", "It rains, today.", "Showers fall, today.", 0.9)]
+
+
 def test_what_was_said_decides_how_quotation_marks_are_read(parsed):
     said = [row[1] for row in parsed(TOPICS | {"quoted": True}, all=TOPIC + SAID)]
     assert said == ['He said "no" twice.', "The soup was hot."]
