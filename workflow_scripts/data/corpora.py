@@ -47,7 +47,7 @@ def split(sentences: pa.Table, corpus: Corpus) -> tuple[pa.Table, pa.Table]:
 
 
 def with_pair_sentences(train: pa.Table, pairs: pa.Table, added: str) -> pa.Table:
-    """Return a corpus of sentences with the distinct sentences of scored pairs as a further document.
+    """Return a corpus of sentences with the distinct sentences of scored pairs as a further document, none blank.
 
     Args:
         train: Columns of ``columns.SENTENCES``.
@@ -60,13 +60,13 @@ def with_pair_sentences(train: pa.Table, pairs: pa.Table, added: str) -> pa.Tabl
     """
     if "document" not in train.column_names:
         raise ConfigError("corpora: sentences cannot be added to triples. Remove the key `add_sentences_of`.")
-    if not len(pairs):
+    both = zip(pairs["sentence1"].to_pylist(), pairs["sentence2"].to_pylist(), strict=True)
+    texts = list(dict.fromkeys(text for pair in both for text in pair if text.strip()))
+    if not texts:
         problem = f"add_sentences_of: {added} has no sentences to add, such as a gap"
         raise DataError(
             f"corpora: {problem}. Provide one of its sources, or remove the key `add_sentences_of`."
         )
-    both = zip(pairs["sentence1"].to_pylist(), pairs["sentence2"].to_pylist(), strict=True)
-    texts = list(dict.fromkeys(text for pair in both for text in pair))
     document = pc.max(train["document"]).as_py() + 1
     rows = {"sentence": texts, "document": [document] * len(texts), "position": range(len(texts))}
     return pa.concat_tables([train, pa.table(rows, schema=SENTENCES)])

@@ -103,7 +103,7 @@ def load(name: str, dataset: Dataset, data_root: Path | None) -> tuple[SourceRow
     rows, origin = first_available(f"datasets.{name}", dataset.sources, read, remedy)
     table, incomplete = _complete(rows.table)
     check_contract(name, dataset, table, incomplete)
-    return SourceRows(table, rows.dropped + incomplete), origin
+    return SourceRows(table, rows.dropped + incomplete + _blank(table)), origin
 
 
 def _from_files(source: FileSource, data_root: Path | None) -> tuple[SourceRows, dict[str, Input]]:
@@ -152,17 +152,43 @@ def _from_hub(source: HubSource, form: str) -> tuple[SourceRows, dict[str, Input
 
 
 def _complete(table: pa.Table) -> tuple[pa.Table, Counter[str]]:
-    """Return the rows without unscored pairs and triples with an empty text, and the number of these by reason."""
+    """Return the rows without unscored pairs and empty texts, and the number of these by reason.
+
+    Labelled texts are kept, since published numbers count empty ones (``_blank``). So are sentences: a paper's number
+    of steps counts all lines.
+    """
+    dropped: Counter[str] = Counter()
     if "score" in table.column_names:
-        reason, incomplete = "no score", pc.is_null(table["score"], nan_is_null=True)
+        table = _without(pc.is_null(table["score"], nan_is_null=True), "no score", table, dropped)
+        table = _without(_empty(table, "sentence1", "sentence2"), "empty text", table, dropped)
     elif "anchor" in table.column_names:
-        filled = [column for column in table.columns if column.null_count < len(table)]
-        empty = [pc.equal(pc.utf8_trim_whitespace(texts.fill_null("")), "") for texts in filled]
-        reason, incomplete = "empty text", functools.reduce(pc.or_, empty, pc.is_null(table["anchor"]))
-    else:
-        return table, Counter()
-    kept = table.filter(pc.invert(incomplete))
-    return kept, +Counter({reason: len(table) - len(kept)})
+        given = [
+            column.fill_null("") if column.null_count < len(table) else column for column in table.columns
+        ]
+        filled = pa.table(given, table.column_names)
+        empty = pc.or_(_empty(filled, *filled.column_names), pc.is_null(filled["anchor"]))
+        table = _without(empty, "empty text", table, dropped)
+    return table, +dropped
+
+
+def _without(faulty: pa.ChunkedArray, reason: str, table: pa.Table, dropped: Counter[str]) -> pa.Table:
+    """Return a table without its faulty rows, and count these."""
+    kept = table.filter(pc.invert(faulty))
+    dropped[reason] += len(table) - len(kept)
+    return kept
+
+
+def _empty(table: pa.Table, *columns: str) -> pa.ChunkedArray:
+    """Return for each row whether a text of these columns is empty or blank; a null is neither."""
+    empty = [pc.equal(pc.utf8_trim_whitespace(table[name]), "").fill_null(False) for name in columns]
+    return functools.reduce(pc.or_, empty)
+
+
+def _blank(table: pa.Table) -> Counter[str]:
+    """Return the number of labelled texts that are empty: SentEval counts those of CR and MPQA."""
+    if "label" not in table.column_names:
+        return Counter()
+    return +Counter({"kept: blank line": pc.sum(_empty(table, "text1", "text2")).as_py() or 0})
 
 
 def _content_hash(rows: pa.Table) -> str:

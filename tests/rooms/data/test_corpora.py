@@ -83,7 +83,12 @@ def test_strangers_are_drawn_by_the_seed():
 def test_sentences_of_pairs_join_a_corpus_once_each():
     """JTCSE, Table VIII; a corpus that takes in test sentences says so."""
     train = pa.table({"sentence": ["One.", "Two."], "document": [0, 1], "position": [0, 0]}, schema=SENTENCES)
-    columns = {"subset": ["", ""], "sentence1": ["A.", "B."], "sentence2": ["B.", "C."], "score": [1.0, 1.0]}
+    columns = {
+        "subset": [""] * 3,
+        "sentence1": ["A.", "B.", ""],
+        "sentence2": ["B.", "C.", " "],
+        "score": [1.0] * 3,
+    }
     table = with_pair_sentences(train, pa.table(columns, schema=PAIRS), "sick_r_all")
     rows = [tuple(row.values()) for row in table.to_pylist()]
     assert rows == [("One.", 0, 0), ("Two.", 1, 0), ("A.", 2, 0), ("B.", 2, 1), ("C.", 2, 2)]

@@ -251,6 +251,28 @@ def test_unjudged_pairs_and_empty_triples_are_dropped(root, hub_copy):
     assert (rows_of(found), found.dropped) == ([("a", "p", None)], {"empty text": 3})
 
 
+def test_pairs_with_an_empty_text_are_dropped_and_counted(root, hub_copy):
+    (root / "toy.tsv").write_text(TSV + "A\t1\t\tf\nA\t2\te\t  \nA\t\t\tf\n", "utf-8")
+    hub_copy(
+        test={"sentence1": [*"ac", "", "\u00a0", ""], "sentence2": [*"bdfgh"], "score": [4.4, 0, 1, 2, None]}
+    )
+    for source in (local(), hub()):
+        found, _ = load("toy", dataset(source, contract={"rows": 2}), root)
+        assert found.table["sentence1"].to_pylist() == ["a", "c"]
+        assert found.dropped == {"no score": 1, "empty text": 2}
+
+
+def test_labelled_texts_that_are_empty_are_kept_and_counted(root, hub_copy):
+    """Published numbers of SentEval count them."""
+    columns = {"text1": "text", "text2": "more", "label": "label"}
+    (root / "toy.tsv").write_text("text\tmore\tlabel\na\tb\tx\n\tc\tx\nd\t \ty\n", "utf-8")
+    hub_copy(test={"text": ["a", "", "d"], "more": ["b", "c", " "], "label": [*"xxy"]})
+    file = {**local(), "options": {"columns": columns}}
+    for source in (file, hub(columns=columns)):
+        found, _ = load("toy", dataset(source, form="labelled"), root)
+        assert (len(found.table), found.dropped) == (3, {"kept: blank line": 2})
+
+
 @pytest.mark.parametrize(
     ("scores", "message"),
     [([1, float("inf")], "row 2: score is not finite"), (["x", "1"], "'score' cannot be read")],

@@ -6,8 +6,8 @@ DataError with file and line, the actual and the expected contents. It need not 
 files: ``datasets.load`` adds the file's name.
 
 Lines of text end at a line feed, with or without carriage returns: ``str.splitlines`` would also split at characters
-that occur inside texts (U+0085, U+2028). A file whose name ends in ``.gz`` is decompressed. Pairs without a score and
-triples with an empty text are not dropped here: ``datasets.load`` drops and counts them.
+that occur inside texts (U+0085, U+2028). A file whose name ends in ``.gz`` is decompressed. Pairs without a score,
+and pairs and triples with an empty text, are not dropped here: ``datasets.load`` drops and counts them.
 """
 
 import gzip

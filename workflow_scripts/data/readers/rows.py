@@ -204,18 +204,16 @@ def class_files(files: Files, _options: ClassFiles) -> SourceRows:
 
     Blank lines are kept as empty texts, because SentEval counts them (CR 3,775 and MPQA 10,606 texts). The files of MR
     and SUBJ have passed through ``cat -v``, which writes bytes above 127 as ``M-`` and a letter; published numbers were
-    computed on these escapes, so they are kept. Both are counted.
+    computed on these escapes, so they are kept and counted.
 
     Returns:
-        Rows of the form ``labelled``: stripped texts, and the numbers of blank texts and of texts with an escape; none
-        is dropped. A file's role is the label of its texts.
+        Rows of the form ``labelled``: stripped texts, and the number of texts with an escape; none is dropped. A file's
+        role is the label of its texts.
     """
     lines = [(label, line) for label, path in sorted(files.items()) for line in split_lines(read_text(path))]
     rows = [("", line.strip(), None, label) for label, line in lines]
     escapes = sum(_ESCAPE.search(line) is not None for _, line in lines)
-    blank = sum(not text for _, text, *_ in rows)
-    kept = Counter({"kept: escapes of cat -v": escapes, "kept: blank line": blank})
-    return SourceRows(table_of(rows, LABELLED), +kept)
+    return SourceRows(table_of(rows, LABELLED), +Counter({"kept: escapes of cat -v": escapes}))
 
 
 def lee(files: Files, _options: Lee) -> SourceRows:
