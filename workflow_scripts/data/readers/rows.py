@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from workflow_scripts.columns import FORMS, LABELLED, PAIRS, SIDES
-from workflow_scripts.data.readers import Files, SourceRows, read_text, split_lines
+from workflow_scripts.data.readers import Files, SourceRows, plain_lines, read_text, split_lines
 from workflow_scripts.data.tables import MISSING, TEXT_COLUMNS, number_of, table_of
 from workflow_scripts.errors import DataError
 from workflow_scripts.settings.sources import PARTS, ClassFiles, Delimited, Lee
@@ -210,7 +210,7 @@ def class_files(files: Files, _options: ClassFiles) -> SourceRows:
         Rows of the form ``labelled``: stripped texts, and the number of texts with an escape; none is dropped. A file's
         role is the label of its texts.
     """
-    lines = [(label, line) for label, path in sorted(files.items()) for line in split_lines(read_text(path))]
+    lines = [(label, line) for label, path in sorted(files.items()) for line in plain_lines(path)]
     rows = [("", line.strip(), None, label) for label, line in lines]
     escapes = sum(_ESCAPE.search(line) is not None for _, line in lines)
     return SourceRows(table_of(rows, LABELLED), +Counter({"kept: escapes of cat -v": escapes}))

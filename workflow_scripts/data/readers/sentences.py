@@ -4,7 +4,7 @@ import bz2
 import html
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from gensim.corpora.wikicorpus import extract_pages, filter_wiki, remove_template
 
 from workflow_scripts.columns import SENTENCES
-from workflow_scripts.data.readers import Files, SourceRows, read_text, split_lines
+from workflow_scripts.data.readers import Files, SourceRows, plain_lines
 from workflow_scripts.data.tables import table_of
 from workflow_scripts.errors import DataError
 from workflow_scripts.settings.sources import Lines, WikipediaXml, WikitextReader
@@ -90,27 +90,13 @@ def lines(files: Files, options: Lines) -> SourceRows:
     Raises:
         DataError: with the first line that is not UTF-8; or if all lines have cells separated by tabs, or are JSON.
     """
-    raw = split_lines(read_text(files["text"]))
-    _check_plain(files["text"], [line for line in raw if line.strip()])
+    raw = plain_lines(files["text"])
     if options.cleaning == "none":
         return SourceRows(table_of([(line, document, 0) for document, line in enumerate(raw)], SENTENCES))
     cleaned = [" ".join(line.split()) for line in raw]
     blank = Counter({"blank": cleaned.count("")})
     table, cut = keep_sentences(([line] for line in cleaned if line), options.min_words, options.max_words)
     return SourceRows(table, blank + cut)
-
-
-def _check_plain(path: Path, lines: Sequence[str]) -> None:
-    """Raise DataError if lines are rows of a table or JSON instead of sentences."""
-    problem = None
-    if len(cells := {line.count("\t") + 1 for line in lines}) == 1 and cells != {1}:
-        problem = f"have {cells.pop()} cells separated by tabs"
-    for marks, name in (('""', "have quotation marks around them"), ("{}", "are JSON")):
-        if all(len(line) > 1 and (line[0], line.rstrip()[-1]) == (*marks,) for line in lines):
-            problem = name
-    if problem and len(lines) > 1:
-        advice = "Write only the sentences into the file, one per line."
-        raise DataError(f"{path}: all lines {problem}, which would become part of the sentences. {advice}")
 
 
 _HEADING = re.compile(r"= .* =$")
@@ -153,7 +139,7 @@ def wikitext(files: Files, options: WikitextReader) -> SourceRows:
 def _paragraphs(path: Path) -> list[str]:
     """Return the lines of a text file, or the column ``text`` of a Parquet file of the Hub."""
     if path.suffix != ".parquet":
-        return split_lines(read_text(path))
+        return plain_lines(path)
     lines: list[Any] = pq.read_table(path, columns=["text"])["text"].to_pylist()
     if None in lines:
         raise DataError(f"{path}: row {lines.index(None) + 1}: text is missing. Obtain the file again.")

@@ -113,15 +113,59 @@ def test_ratings_that_do_not_fit_the_documents_are_refused(written, documents, r
         lee(written(documents=documents, ratings=ratings), Lee())
 
 
+NO_TEXTS = {
+    "One dog.\t1\nTwo dogs.\t0\n": "all lines have 2 cells separated by tabs",
+    '{"text": "One dog."}\n{"text": "Two dogs."}\n': "the contents are JSON",
+    "{'text': 'One dog.'}\n{'text': 'Two dogs.'}\n": "all lines are JSON",
+    '[\n  {\n    "text": "One dog."\n  }\n]\n': "the contents are JSON",
+    '["One dog.", "Two dogs."]': "the contents are JSON",
+    '{\n "text": "One dog."\n}\n{\n "text": "Two dogs."\n}\n': "the contents are JSON",
+    '"One dog."\n"Two ""dogs""."\n': "have quotation marks around them",
+}
+READERS = {
+    "lines": lambda files: lines({"text": files["text"]}, Lines()),
+    "class_files": lambda files: class_files(files, ClassFiles()),
+    "wikitext": lambda files: wikitext(files, WikitextReader(unknown=None, min_characters=0)),
+}
+
+
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
+@pytest.mark.parametrize(("content", "found"), NO_TEXTS.items())
+def test_lines_that_are_rows_of_something_else_are_no_texts(written, read, content, found):
+    with pytest.raises(DataError, match=f"text: .*{found}"):
+        read(written(text=content))
+    more = "[Music] It begins.\n[1]\n{a} brace\n"
+    assert len(read(written(text=f"{content}\nA plain one.\n")).table)
+    assert len(read(written(text=more)).table) == 3
+
+
+LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+PAGE = '\n<!DOCTYPE html>\n<html lang="en">\n<head><title>Sign in</title></head>\n</html>\n'
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+@pytest.mark.parametrize("read", READERS.values(), ids=READERS)
 @pytest.mark.parametrize(
     ("content", "found"),
     [
-        ("One dog.\t1\nTwo dogs.\t0\n", "2 cells separated by tabs"),
-        ('{"text": "One dog."}\n{"text": "Two dogs."}\n', "are JSON"),
-        ('"One dog."\n"Two ""dogs""."\n', "have quotation marks around them"),
+        (LFS, "a Git LFS pointer, not the file"),
+        (PAGE, "an HTML page, not the file"),
+        (PAGE.lower(), "an HTML page"),
+        ("<html>\n<body>404</body></html>", "an HTML page"),
+        ("One dog.\n".encode("utf-16"), "the file is UTF-16"),
+        ("One dog.\n".encode("utf-16-be"), "the file is UTF-16 without a byte order mark"),
+        (b"PK\x03\x04\x14\0\x06\0", r"the file is a ZIP archive or spreadsheet \(.xlsx\)"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", r"the file is an Excel file \(.xls\)"),
+        (b"BZh91AY&SY\x99", "the file is compressed with bzip2"),
+        (b"PAR1\x15\x04", "the file is Parquet"),
     ],
-)
-def test_lines_that_are_rows_of_something_else_are_no_sentences(written, content, found):
-    with pytest.raises(DataError, match=f"text: all lines .*{found}"):
-        lines(written(text=content), Lines())
-    assert len(lines(written(text=content + "A plain one.\n"), Lines()).table) == 3
+)  # fmt: skip
+def test_a_file_of_another_format_is_named(written, read, suffix, content, found):
+    with pytest.raises(DataError, match=f"text{suffix}: {found}.*[.]$"):
+        read(written(suffix, text=content))
+
+
+def test_gzip_is_read_whatever_the_name(tmp_path):
+    for name in ("a.GZ", "a.txt", "a.gz"):
+        (tmp_path / name).write_bytes(gzip.compress(b"One dog.\nTwo dogs.\n"))
+        assert len(lines({"text": tmp_path / name}, Lines()).table) == 2
