@@ -245,7 +245,7 @@ class _Web(Translator):
     def _translated(self, text: str) -> str:
         _REQUESTS.http = self.client
         try:
-            answer = self._translator().translate(text)
+            answer = self._translator().translate(self._sent(text))
         except deep_translator.exceptions.NotValidLength:
             raise NoAnswer("refused", "too long for this engine") from None
         except (deep_translator.exceptions.BaseError, ValueError, LookupError, TypeError, RecursionError):
@@ -255,16 +255,20 @@ class _Web(Translator):
             return text.strip()
         if not isinstance(answer, str):
             raise NoAnswer("failed", "no translation", str(answer))
-        if not self._is_whole(_REQUESTS.last.text):
-            raise NoAnswer("failed", "broken off", answer)
+        if fault := self._page_fault(_REQUESTS.last.text):
+            raise NoAnswer("failed", fault, answer)
         bare = repaired(answer, text)
         if fault := error_text(bare, text):
             raise NoAnswer("failed", fault, bare)
         return bare
 
-    def _is_whole(self, body: str) -> bool:
-        """Return whether a response contains its complete translation; broken JSON is no answer anyway."""
-        return True
+    def _sent(self, text: str) -> str:
+        """Return a text as the engine needs it."""
+        return text
+
+    def _page_fault(self, body: str) -> str | None:
+        """Return the fault of a response around its translation; None if it has none: broken JSON is no answer."""
+        return None
 
     def _translator(self) -> Any:
         """Return an object of deep_translator for one request; it stores the text, so threads must not share it."""
@@ -272,7 +276,7 @@ class _Web(Translator):
 
 
 _ELEMENT = re.compile(r"<div[^>]*class=.(?:t0|result-container)\b")  # read by deep_translator
-_CLOSED = re.compile(_ELEMENT.pattern + r".*?</div>", re.DOTALL)
+_CLOSED = re.compile(_ELEMENT.pattern + r"[^>]*>(.*?)</div>", re.DOTALL)
 
 
 class Google(_Web):
@@ -290,9 +294,21 @@ class Google(_Web):
             problem = f"{direction.source} to {direction.target}: Google lacks one of these languages"
             raise ApiError(f"{self.path}: {problem}. Choose languages that it supports.") from None
 
-    def _is_whole(self, body: str) -> bool:
-        """Return whether the element with the translation is closed; an HTML parser closes it at the page's end."""
-        return _ELEMENT.search(body) is None or _CLOSED.search(body) is not None
+    def _sent(self, text: str) -> str:
+        """Return a text with single spaces: the page has a tag for each line end, without which words are joined."""
+        return " ".join(text.split())
+
+    def _page_fault(self, body: str) -> str | None:
+        """Return the fault of a page: its translation breaks off, or contains tags, at which words would be joined.
+
+        An HTML parser closes the element of the translation at the page's end.
+        """
+        if _ELEMENT.search(body) is None:
+            return None
+        element = _CLOSED.search(body)
+        if element is None:
+            return "broken off"
+        return "markup" if "<" in element[1] else None
 
     def _translator(self) -> Any:
         return deep_translator.GoogleTranslator(self.direction.source, self.direction.target)

@@ -154,6 +154,25 @@ def test_entities_are_decoded_before_an_answer_is_judged(translate, said, found)
     assert answers([row]) == [found.replace("{}", WELL[0]) if found else "failed"]
 
 
+@pytest.mark.parametrize("tag", ["<br>", "<br/>", "<wbr>", "<b>", "<!-- -->", "<div>"])
+def test_a_translation_with_tags_is_asked_again(translate, tag):
+    """The parser of deep_translator would join the words before and after a tag."""
+    page, tagged = (
+        f'<div class="result-container">{text}</div>' for text in (WELL[0], WELL[0].replace(" ", tag, 1))
+    )
+    with FaultServer(lambda asked: page, [fault(200, tagged)]) as server:
+        assert answers(translate(server, TEXTS[:1], "google")) == WELL[:1]
+        assert len(server.requests) == 2
+
+
+def test_google_is_sent_one_line(translate):
+    """Its page has a tag for each line end."""
+    first, second = TEXTS[0].split(" ", 1)
+    with FaultServer(fault_server.google) as server:
+        assert answers(translate(server, [f" {first}\n\t{second} "], "google")) == WELL[:1]
+        assert server.requests[0]["q"] == TEXTS[0]
+
+
 @pytest.mark.parametrize(
     ("name", "languages", "found"),
     [
