@@ -249,15 +249,16 @@ class Client(httpx2.Client):
         return ApiError(f"{self._path}: {self._address}: {problem}. {advice}")
 
     def _wait(self, state: RetryCallState) -> float:
+        """Return the seconds to wait: the backoff, or the server's own number if it is longer."""
         failure = state.outcome.exception() if state.outcome else None
-        seconds = failure.retry_after if isinstance(failure, Transient) else None
+        seconds = (failure.retry_after if isinstance(failure, Transient) else None) or 0
         longest = self._calls.longest_wait_seconds
-        if seconds is not None and seconds > longest:
+        if seconds > longest:
             problem = (
                 f"the server requests a wait of {seconds:.0f} s, longer than longest_wait_seconds {longest:g}"
             )
             raise self._failure(problem) from None
-        return self._backoff(state) if seconds is None else seconds
+        return max(seconds, self._backoff(state))
 
 
 class Engine:

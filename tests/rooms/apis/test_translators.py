@@ -56,6 +56,16 @@ def test_every_attempt_takes_its_turn_and_waits_as_told(translate):
             translate(server, per_day=3)
 
 
+@pytest.mark.parametrize("asked", ["0", "0.01", "Sun, 06 Nov 1994 08:00:00 GMT", "soon"])
+def test_a_server_cannot_shorten_the_wait(make, ask, asked):
+    with FaultServer(fault_server.libretranslate, [fault(429, Retry_After=asked)]) as server:
+        engine = make("libretranslate", server)
+        engine.client._backoff = lambda state: 0.3  # it is drawn from zero to a limit
+        ask(engine, TEXTS[:1])
+        first, second = (request["_time"] for request in server.requests)
+    assert second - first >= 0.3
+
+
 def test_a_job_waits_for_one_that_asks_the_same_engine(translate, make, ledger, capfd):
     """A job waits for one that asks the same engine, says so and takes its answers."""
     with FaultServer(fault_server.libretranslate) as server, ThreadPoolExecutor(1) as pool:
