@@ -220,13 +220,14 @@ def lee(files: Files, _options: Lee) -> SourceRows:
     """Return the pairs of Lee and Pincombe's ``documents`` (Latin-1, one per line) and ``ratings`` (a matrix).
 
     Lee, Pincombe and Welsh 2005, An empirical evaluation of models of text document similarity. Ratings range from 0.2
-    to 1; the matrix is symmetric, and its upper triangle is read.
+    to 1. The upper triangle of the matrix is read; the lower one must be equal, or zero as in gensim's copy.
 
     Returns:
         Rows of the form ``pairs``.
 
     Raises:
-        DataError: if the ratings are not a square matrix of numbers with a row for every document.
+        DataError: if the ratings are not a square matrix of numbers with a row for every document, or its triangles
+            differ.
     """
     documents, file = (
         split_lines(read_text(files["documents"], fallback_encoding="latin-1")),
@@ -239,6 +240,10 @@ def lee(files: Files, _options: Lee) -> SourceRows:
     if ratings.shape != (len(documents), len(documents)) or not np.isfinite(ratings).all():
         problem = f"{' x '.join(map(str, ratings.shape))} ratings for {len(documents)} documents, or some not finite"
         raise DataError(f"{file}: {problem}. Obtain both files again.")
+    if np.tril(ratings, -1).any() and (apart := ~np.isclose(ratings, ratings.T)).any():
+        i, j = np.argwhere(apart)[0]
+        problem = f"documents {i + 1} and {j + 1} have the ratings {ratings[i, j]:g} and {ratings[j, i]:g}"
+        raise DataError(f"{file}: {problem}. Write a symmetric matrix, or zeros below the diagonal.")
     pairs = combinations(range(len(documents)), 2)
     rows = [("", documents[i], documents[j], float(ratings[i, j])) for i, j in pairs]
     return SourceRows(table_of(rows, PAIRS))

@@ -85,9 +85,10 @@ def test_paragraphs_become_sentences_and_headings_go(written):
 # Documents with ratings
 
 
-def test_the_upper_triangle_is_read_row_by_row(written):
+@pytest.mark.parametrize("ratings", ["1 .2 .3\n.2 1 .4\n.3 .4 1\n", "1 .2 .3\n0 1 .4\n0 0 1\n"])
+def test_the_upper_triangle_is_read_row_by_row(written, ratings):
     """In Latin-1 as released, or in UTF-8; a line ends at a line feed only."""
-    text, ratings = "caf\xe9\u2028 on\nb\nc\n", "1 .2 .3\n9 1 .4\n9 9 1\n"
+    text = "caf\xe9\u2028 on\nb\nc\n"
     pairs = [("caf\xe9\u2028 on", "b", 0.2), ("caf\xe9\u2028 on", "c", 0.3), ("b", "c", 0.4)]
     assert rows(lee(written(documents=text.encode(), ratings=ratings), Lee())) == [
         ("", *pair) for pair in pairs
@@ -105,6 +106,9 @@ def test_the_upper_triangle_is_read_row_by_row(written):
         ("a\nb\n", "x .5\n.5 1\n"),
         ("a\nb\n", "1 .5\n.5\n"),
         ("a\nb\n", "1 nan\n.5 1\n"),
+        ("a\nb\n", "1 0\n.5 1\n"),
+        ("a\nb\nc\n", "1 .5 .5\n0 1 .5\n0 .5 1\n"),
+        ("a\nb\n", "1 .5\n.51 1\n"),
         ("a\nb\n", ""),
     ],
 )
