@@ -8,7 +8,9 @@ file on a machine is not part of any result.
 import functools
 import hashlib
 import importlib
+import json
 import lzma
+import textwrap
 import unicodedata
 import zlib
 from collections import Counter
@@ -32,7 +34,7 @@ from workflow_scripts.data.sources import (
     source_folder,
 )
 from workflow_scripts.data.tables import MISSING, TEXT_COLUMNS, number_of, table_of
-from workflow_scripts.errors import DataError, MissingError
+from workflow_scripts.errors import DataError, MissingError, advice
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Input, gap_label
 from workflow_scripts.settings.sources import READERS, Contract, Dataset, FileSource, HubSource, Pinned
@@ -40,6 +42,7 @@ from workflow_scripts.settings.sources import READERS, Contract, Dataset, FileSo
 _DAMAGE = (pa.ArrowException, UnicodeError, SyntaxError, EOFError, lzma.LZMAError, zlib.error, OSError)
 """Exceptions of readers and their libraries for truncated files, other formats, and files that are not text."""
 _MAX_TEXT = 500_000  # characters; a longer text comes from a file without line ends, or of another format
+_MAX_SHOWN, _MAX_NAME = 300, 40  # characters of a library's message, and of a value, in a message
 _MAY_BE_NULL = ("text2", "negative", "subset", "split")
 
 
@@ -137,18 +140,36 @@ def _from_files(source: FileSource, data_root: Path | None) -> tuple[SourceRows,
 def _from_hub(source: HubSource, form: str) -> tuple[SourceRows, dict[str, Input]]:
     """Return the rows of a repository at a commit, downloaded and read by the rules in the repository's card."""
     from datasets import load_dataset  # slow to import, and needed only for this kind of source
+    from datasets.exceptions import DatasetsError
 
     where = source.prefix.removesuffix("/")
     folder = str(source_folder(source, None, "dataset", None))
     try:
         parts = {split: load_dataset(folder, source.name, split=split) for split in source.splits}
-    except (ValueError, FileNotFoundError) as error:
-        raise DataError(
-            f"{where}: {str(error).splitlines()[0].rstrip('. ')}. Check name, splits and revision."
-        ) from error
-    tables = [_in_form(part.with_format("arrow")[:], source, split, form) for split, part in parts.items()]
-    rows = pa.concat_tables(tables)
+    except (ValueError, FileNotFoundError, DatasetsError) as error:
+        raise DataError(f"{where}: {_unreadable(error)}") from error
+    tables = _filtered([part.with_format("arrow")[:] for part in parts.values()], source)
+    rows = pa.concat_tables(
+        _in_form(table, source, split, form) for split, table in zip(parts, tables, strict=True)
+    )
     return SourceRows(rows), {"hub": Input(path=where, sha256=_content_hash(rows))}
+
+
+def _unreadable(error: Exception) -> str:
+    """Return why files of a repository cannot be read, with a remedy, in one line.
+
+    Raises:
+        OSError: if the cause is this machine, such as a full disk.
+    """
+    cause: BaseException = error
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+    if isinstance(cause, OSError) and cause.errno is not None:
+        raise cause
+    if cause is error and not isinstance(error, pa.ArrowException):
+        return f"{(str(error).splitlines() or [''])[0].rstrip('. ')}. Check name, splits and revision."
+    problem = textwrap.shorten(f"its files cannot be read: {cause}", _MAX_SHOWN).rstrip(". ")
+    return f"{problem}. Choose another revision, or correct a copy of its files and read it from a source `local`."
 
 
 def _complete(table: pa.Table) -> tuple[pa.Table, Counter[str]]:
@@ -199,18 +220,40 @@ def _content_hash(rows: pa.Table) -> str:
     return hashlib.sha256(sink.getvalue()).hexdigest()
 
 
-def _in_form(rows: pa.Table, source: HubSource, split: str, form: str) -> pa.Table:
-    """Return one split of a repository with the columns of ``form``; a column without a source is null.
+def _filtered(tables: list[pa.Table], source: HubSource) -> list[pa.Table]:
+    """Return the rows of each split that pass the filter of a source.
 
     Raises:
-        DataError: if the split lacks a column, or has one of another type.
+        DataError: if a split lacks a column of the source, or a filter's column has no such value or is no text.
     """
     where = source.prefix.removesuffix("/")
-    if missing := sorted({*source.filter, *source.columns.values()} - {*rows.column_names}):
-        problem = f"no column {missing[0]!r}"
-        raise DataError(f"{where}: {problem}. Choose from: {', '.join(rows.column_names)}.")
+    for table in tables:
+        if missing := sorted({*source.filter, *source.columns.values()} - {*table.column_names}):
+            problem = f"no column {missing[0]!r}"
+            raise DataError(f"{where}: {problem}. Choose from: {', '.join(table.column_names)}.")
     for name, value in source.filter.items():
-        rows = rows.filter(pc.equal(rows[name].cast(pa.string()), value))
+        try:
+            cells = [_plain(table[name]).cast(pa.string()) for table in tables]
+        except (pa.ArrowException, ValueError) as error:
+            problem = f"column {name!r} cannot be compared with {value!r}: {error}"
+            raise DataError(f"{where}: filter: {problem}. Choose a column of text or numbers.") from error
+        values = sorted(
+            {cell for column in cells for cell in pc.unique(column).to_pylist() if cell is not None}
+        )
+        if value not in values:
+            shown = [textwrap.shorten(cell, _MAX_NAME) for cell in values]
+            raise DataError(f"{where}: filter: {name}: no row has {value!r}. {advice(value, shown)}")
+        tables = [table.filter(pc.equal(column, value)) for table, column in zip(tables, cells, strict=True)]
+    return tables
+
+
+def _in_form(rows: pa.Table, source: HubSource, split: str, form: str) -> pa.Table:
+    """Return rows of one split of a repository with the columns of ``form``; a column without a source is null.
+
+    Raises:
+        DataError: if a column has another type.
+    """
+    where = source.prefix.removesuffix("/")
     constants = {"split": source.split_names.get(split)} | source.constants
     columns = []
     for field in FORMS[form]:
@@ -233,6 +276,7 @@ def _converted(cells: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray | pa.
         ValueError: if a score is not a number, or texts are numbers.
         pa.ArrowException: if cells cannot be converted.
     """
+    cells = _plain(cells)
     if pa.types.is_floating(cells.type):
         cells = pc.if_else(pc.is_nan(cells), None, cells)
     texts = pa.types.is_string(cells.type) or pa.types.is_large_string(cells.type)
@@ -241,6 +285,19 @@ def _converted(cells: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray | pa.
     if field.name == "score" and texts:
         return pa.array([number_of(text) if text and text.strip() else None for text in cells.to_pylist()])
     return cells.cast(field.type)
+
+
+def _plain(cells: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return cells of one type.
+
+    Raises:
+        ValueError: if they are of several: ``datasets`` reads such JSON as an extension of Arrow's types.
+    """
+    if isinstance(cells.type, pa.BaseExtensionType):
+        texts = cells.cast(pa.string()).drop_null().to_pylist()
+        first = {type(json.loads(text)): text for text in reversed(texts)}
+        raise ValueError(f"its values have several types, such as {' and '.join(sorted(first.values())[:2])}")
+    return cells
 
 
 def check_contract(

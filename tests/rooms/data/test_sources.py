@@ -1,4 +1,5 @@
 import hashlib
+import json
 import re
 from unittest.mock import Mock
 
@@ -291,6 +292,60 @@ def test_a_hub_source_takes_one_language(hub_copy):
     found, origin = load("toy", block, None)
     assert (found.table.schema, origin["hub"].path) == (PAIRS, ON_HUB)
     assert rows_of(found) == [(None, "a", "d", 1.0), (None, "c", "f", 3.0)]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"tags": "a"}, "filter: column 'tags' cannot be compared with 'a': .*list.* Choose a column of"),
+        ({"flag": "True"}, "filter: flag: no row has 'True'. Did you mean true"),
+        ({"number": "1.0"}, "filter: number: no row has '1.0'. Choose from: 1, 2.5."),
+    ],
+)
+def test_a_filter_without_rows_names_the_values(hub_copy, value, message):
+    more = {"tags": [["a"], []], "flag": [True, False], "number": [1, 2.5]}
+    hub_copy(test={"sentence1": [*"ab"], "sentence2": [*"cd"], "score": [1.0, 2.0]} | more)
+    with pytest.raises(DataError, match=f"^{ON_HUB}: {message}"):
+        load("toy", dataset(hub(filter=value)), None)
+    assert len(load("toy", dataset(hub(filter={"flag": "true", "number": "1"})), None)[0].table) == 1
+
+
+def test_a_filter_may_leave_no_row_of_one_split(hub_copy):
+    pair = {"sentence1": ["a"], "sentence2": ["b"], "score": [1.0]}
+    hub_copy(train=pair | {"lang": ["en"]}, test=pair | {"lang": ["de"]})
+    source = hub(splits=["train", "test"], filter={"lang": "en"})
+    assert len(load("toy", dataset(source), None)[0].table) == 1
+
+
+FIELDS = "sentence1,sentence2,score\n"
+DAMAGED = {
+    "half a line of JSON": ({"test.jsonl": b'{"sentence1": "a", "sentence2": "b", "score": 1}\n{"sen'}, "JSON parse error"),
+    "a long row": ({"test.csv": f"{FIELDS}a,b,1\na,b,1,2\n".encode()}, "Expected 3 fields in line 3, saw 4"),
+    "Latin-1": ({"test.csv": f"{FIELDS}caf\xe9,b,1\n".encode("latin-1")}, "can't decode byte 0xe9"),
+    "nothing": ({"test-00000-of-00001.parquet": b""}, "Parquet file size is 0 bytes"),
+    "other columns": ({"test-1.csv": f"{FIELDS}a,b,1\n".encode(), "test-2.csv": b"sentence1,other\na,b\n"}, "column names don't match"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "found"), DAMAGED.values(), ids=DAMAGED)
+def test_damaged_files_of_the_hub_end_in_one_line(tmp_path, hub_copy, files, found):
+    hub_copy()
+    for name, content in files.items():
+        (tmp_path / "toy/data" / name).write_bytes(content)
+    with pytest.raises(DataError, match=f"^{ON_HUB}: its files cannot be read: .*{found}.*") as stopped:
+        load("toy", dataset(hub()), None)
+    assert re.search(r"\. Choose another revision, or correct a copy[^\n]*$", str(stopped.value))
+
+
+@pytest.mark.parametrize("column", ["text", "label", "lang"])
+def test_a_column_of_several_types_is_refused(tmp_path, hub_copy, column):
+    hub_copy()
+    cells = {"text": "a b", "label": "x", "lang": "en"}
+    rows = [json.dumps(cells | {column: value}) for value in (cells[column], 1)]
+    (tmp_path / "toy/data/test.jsonl").write_text("\n".join(rows))
+    source = hub(columns={"text1": "text", "label": "label"}, filter={"lang": "en"})
+    with pytest.raises(DataError, match=f"column '{column}' .* several types, such as .* and 1"):
+        load("toy", dataset(source, form="labelled"), None)
 
 
 def test_a_hub_source_puts_its_splits_under_our_names(hub_copy):
