@@ -21,7 +21,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing, nullcontext
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
 import httpx2
@@ -43,6 +43,7 @@ _QUOTA = re.compile(
     r"insufficient[_ ]quota|quota (is |was )?(exceeded|exhausted)|exceeded your (current )?quota|insufficient balance",
     re.IGNORECASE,
 )
+_LIMIT = re.compile(r"too many|(rate|request)s?[-_ ]limit", re.IGNORECASE)
 _LOOKS_LIKE_A_KEY = re.compile(r"\b(sk|key|Bearer)[-_ ][A-Za-z0-9_\-]{8,}")
 _TAG = re.compile(r"<(script|style)\b.*?</\1>|<[^<>]*>", re.IGNORECASE | re.DOTALL)
 _MAX_SHOWN = 200  # characters of a server's message
@@ -107,28 +108,42 @@ def without_keys(text: str) -> str:
     return text
 
 
-def raise_for_status(status: int, headers: Mapping[str, str], message: str, path: str) -> None:
+class Server(NamedTuple):
+    """The settings of a server, for messages."""
+
+    path: str
+    """Dotted path of the block of settings; all its jobs share its rate and daily budget."""
+    url: str
+    address_keys: tuple[str, ...] = ()
+    """Keys of the block that decide the address; empty if none does."""
+    key_variable: str | None = None
+    """Environment variable with the API key; None if requests have none."""
+
+
+def raise_for_status(status: int, headers: Mapping[str, str], message: str, server: Server) -> None:
     """Raise the error for an HTTP status of 300 or above.
 
     Args:
         status: HTTP status. A redirection ends the job: it might send the key, or the texts, to another server.
         headers: Headers of the response; Retry-After, in seconds or as a date, is respected.
         message: The server's message, redacted.
-        path: Dotted path of the block of settings, for the error message.
+        server: The server.
     """
     if status < 300:
         return
     response = f"HTTP {status}{f' ({message})' if message else ''}"
-    problem = f"{path}: {response}"
+    problem = f"{server.path}: {response}"
     if status < 400:
         to = redacted(headers.get("Location", ""))
         raise ApiError(
             f"{problem}: redirected to {to}, which is not followed. Set the address to the one that answers."
         )
     if status in (404, 405, 410):
-        raise ApiError(f"{problem}. The server has no such address or model: check base_url and model.")
+        check = f"check {' and '.join(server.address_keys)}" if server.address_keys else "use another engine"
+        missing = "address or model" if "model" in server.address_keys else "address"
+        raise ApiError(f"{problem}. The server has no such {missing}: {check}.")
     if status in (401, 403):
-        raise ApiError(f"{problem}. The key is wrong or missing. Correct its environment variable.")
+        raise ApiError(f"{problem}. {_denied(message, server)}")
     if status == 402 or _QUOTA.search(message):
         raise ApiError(
             f"{problem}. The quota is exhausted. Increase it and run again; finished answers are stored."
@@ -136,6 +151,21 @@ def raise_for_status(status: int, headers: Mapping[str, str], message: str, path
     if status in (408, 409, 429) or status >= 500:
         raise Transient(response, _retry_after(headers))
     raise NoAnswer("refused", problem)
+
+
+def _denied(message: str, server: Server) -> str:
+    """Return why a server denies access, with a remedy; LibreTranslate also refuses too many requests by 403."""
+    if _LIMIT.search(message):
+        return (
+            "The server limits requests. Reduce per_second, and run again later; finished answers are stored."
+        )
+    if server.key_variable:
+        return f"The key is wrong or missing. Correct its environment variable {server.key_variable}."
+    if server.address_keys:
+        return (
+            "The server refuses requests without a key. Set key_variable to the environment variable with it."
+        )
+    return "The server refuses requests from this machine. Run again later, or use another engine."
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
@@ -171,20 +201,18 @@ class Client(httpx2.Client):
     OPENAI_CUSTOM_HEADERS); only headers that an API needs are sent.
     """
 
-    def __init__(self, calls: Calls, path: str, url: str, ledger: Ledger) -> None:
+    def __init__(self, calls: Calls, server: Server, ledger: Ledger) -> None:
         """Prepare the client, which several threads may use.
 
         Args:
             calls: Number of attempts and time limits.
-            path: Dotted path of the block of settings, for messages; all its jobs share its rate and daily budget.
-            url: Address of the server, for error messages.
+            server: The server.
             ledger: Ledger that counts requests.
         """
         super().__init__(timeout=calls.timeout_seconds, limits=httpx2.Limits(max_connections=None))
         self.attempts = calls.attempts
         self._calls = calls
-        self._path = path
-        self._address = url
+        self._server = server
         self._ledger = ledger
         self._backoff = wait_random_exponential(calls.first_wait_seconds, calls.longest_wait_seconds)
 
@@ -217,7 +245,7 @@ class Client(httpx2.Client):
         headers = {name: value for name, value in stream.headers.items() if name in _READ_HEADERS}
         response = httpx2.Response(stream.status_code, headers=headers, content=body, request=request)
         message = "" if response.status_code < 400 else redacted(response.text)
-        raise_for_status(response.status_code, response.headers, message, self._path)
+        raise_for_status(response.status_code, response.headers, message, self._server)
         return response
 
     def call(self, ask: Callable[[], T]) -> T:
@@ -242,11 +270,11 @@ class Client(httpx2.Client):
 
     def _take_turn(self, _state: RetryCallState) -> None:
         calls = self._calls
-        time.sleep(self._ledger.rate_limit(self._path, calls.per_second, calls.per_day, calls.workers))
+        time.sleep(self._ledger.rate_limit(self._server.path, calls.per_second, calls.per_day, calls.workers))
 
     def _failure(self, problem: str) -> ApiError:
         advice = "Run again when the server is back; finished answers are stored."
-        return ApiError(f"{self._path}: {self._address}: {problem}. {advice}")
+        return ApiError(f"{self._server.path}: {self._server.url}: {problem}. {advice}")
 
     def _wait(self, state: RetryCallState) -> float:
         """Return the seconds to wait: the backoff, or the server's own number if it is longer."""

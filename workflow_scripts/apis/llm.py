@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from workflow_scripts.apis.answer_checks import completion_fault
-from workflow_scripts.apis.asking import Client, Engine, NoAnswer, key_from, redacted
+from workflow_scripts.apis.asking import Client, Engine, NoAnswer, Server, key_from, redacted
 from workflow_scripts.apis.ledger import ApiRequest, Ledger, Row
 from workflow_scripts.errors import ApiError
 from workflow_scripts.settings.apis import LlmBlock, Price
@@ -44,7 +44,8 @@ class Llm(Engine):
         self.path = path
         self.model = block.model
         self.calls = block.calls
-        self.client: Client = Client(block.calls, path, block.base_url, ledger)
+        server = Server(path, block.base_url, ("base_url", "model"), block.key_variable)
+        self.client: Client = Client(block.calls, server, ledger)
 
     def request(self, prompt: str) -> ApiRequest:
         """Return the request for the completion of a prompt."""

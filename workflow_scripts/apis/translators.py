@@ -26,6 +26,7 @@ from workflow_scripts.apis.asking import (
     Client,
     Engine,
     NoAnswer,
+    Server,
     collect_answers,
     key_from,
     redacted,
@@ -232,10 +233,10 @@ class _Web(Translator):
 
     metadata: dict[str, Any] = {}  # noqa: RUF012  (never changed)
 
-    def __init__(self, calls: Calls, url: str, direction: Direction, ledger: Ledger) -> None:
+    def __init__(self, calls: Calls, server: Server, direction: Direction, ledger: Ledger) -> None:
         super().__init__(direction)
         self.calls = calls
-        self.client: Client = Client(calls, direction.path, url, ledger)
+        self.client: Client = Client(calls, server, ledger)
         deep_translator.google.requests = deep_translator.libre.requests = _REQUESTS
 
     def answer(self, request: ApiRequest) -> Row:
@@ -287,7 +288,7 @@ class Google(_Web):
     def __init__(self, block: GoogleBlock, direction: Direction, ledger: Ledger) -> None:
         """Prepare the translator; the arguments are those of ``make_translator``."""
         url = deep_translator.constants.BASE_URLS["GOOGLE_TRANSLATE"]
-        super().__init__(block.calls, url, direction, ledger)
+        super().__init__(block.calls, Server(direction.path, url), direction, ledger)
         try:
             self._translator()
         except deep_translator.exceptions.LanguageNotSupportedException:
@@ -321,7 +322,8 @@ class LibreTranslate(_Web):
 
     def __init__(self, block: LibreTranslateBlock, direction: Direction, ledger: Ledger) -> None:
         """Prepare the translator; the arguments are those of ``make_translator``."""
-        super().__init__(block.calls, block.url, direction, ledger)
+        server = Server(direction.path, block.url, ("url",), block.key_variable)
+        super().__init__(block.calls, server, direction, ledger)
         self._key_variable = block.key_variable
         self._url = block.url.rstrip("/")
         self.metadata = {"endpoint": self._url}

@@ -114,6 +114,8 @@ def reaching(repository: str) -> Iterator[None]:
         problem = f"{repository}: {type(causes[-1]).__name__}: {message}"
         if status in (401, 403):
             advice = "not allowed: ask for access, then log in with hf auth login"
+            if status == 401:  # the Hub's answer for names that do not exist, too
+                advice += "; or correct its name"
             raise UnreachableError(f"{problem} ({advice})") from error
         if status == 404:
             raise MissingError(problem) from error

@@ -1,9 +1,12 @@
 """Errors for HTTP statuses, and messages without keys."""
 
+import re
+
 import pytest
 
 from workflow_scripts.apis.asking import (
     NoAnswer,
+    Server,
     Transient,
     key_from,
     raise_for_status,
@@ -16,6 +19,7 @@ KEY = "sk-canary-0123456789"
 SENT_ON = f"http://me:{KEY}@elsewhere.example:81/{KEY}?api_key={KEY}#{KEY}"
 SHOWN = r"http://me:\[key\]@elsewhere\.example:81/\[key\]\?api_key=\[key\]#\[key\]"
 """An address that a server redirects to, and what is shown of it."""
+SERVER = Server("llms.toy", "http://127.0.0.1", ("base_url", "model"), "TOY_KEY")
 MEANINGS = [
     ((401, 403), {}, "said", ApiError, "The key is wrong or missing"),
     ((402,), {}, "said", ApiError, "quota is exhausted"),
@@ -34,7 +38,26 @@ def test_a_status_ends_the_job_or_is_retried(statuses, headers, message, kind, f
     """A status ends the job, is retried or concerns one request."""
     for status in statuses:
         with pytest.raises(kind, match=found):
-            raise_for_status(status, headers, message, "llms.toy")
+            raise_for_status(status, headers, message, SERVER)
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "changes", "found"),
+    [
+        (401, "no", {}, "The key is wrong or missing. Correct its environment variable TOY_KEY."),
+        (403, "Too many request limits violations", {}, "The server limits requests. Reduce per_second"),
+        (403, "Too many requests", {"key_variable": None}, "The server limits requests. Reduce per_second"),
+        (403, "Get a key", {"key_variable": None}, "The server refuses requests without a key. Set key_variable"),
+        (403, "", {"key_variable": None, "address_keys": ()}, "refuses requests from this machine. Run again later"),
+        (404, "", {}, "no such address or model: check base_url and model."),
+        (404, "", {"address_keys": ("url",)}, "no such address: check url."),
+        (404, "", {"address_keys": ()}, "no such address: use another engine."),
+    ],
+)  # fmt: skip
+def test_a_message_names_the_settings_of_its_engine(status, message, changes, found):
+    with pytest.raises(ApiError, match=re.escape(found)) as stopped:
+        raise_for_status(status, {}, message, SERVER._replace(**changes))
+    assert str(stopped.value).startswith(f"llms.toy: HTTP {status}")
 
 
 DATES = {"Date": "Sun, 06 Nov 1994 08:49:37 GMT"}
@@ -49,7 +72,7 @@ WAITS = [
 @pytest.mark.parametrize(("headers", "wait"), WAITS)
 def test_retry_after_is_read_as_seconds_or_as_a_date(headers, wait):
     with pytest.raises(Transient) as failure:
-        raise_for_status(429, headers, "", "llms.toy")
+        raise_for_status(429, headers, "", SERVER)
     assert failure.value.retry_after == wait
 
 

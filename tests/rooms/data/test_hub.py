@@ -31,7 +31,7 @@ MEANINGS = [
     (behind(errors.LocalEntryNotFoundError("not cached"), ConnectionError("No proxy")), UnreachableError, "No proxy"),
     (ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused"), *NOT_REACHED),
     (answer(errors.HfHubHTTPError, 429), *NOT_REACHED),
-    (answer(errors.RepositoryNotFoundError, 401), *NOT_ALLOWED),
+    (answer(errors.RepositoryNotFoundError, 401), UnreachableError, r"\(not allowed: ask.*; or correct its name\)$"),
     (answer(errors.GatedRepoError, 403), *NOT_ALLOWED),
     (answer(errors.RepositoryNotFoundError, 404), MissingError, "404 for this url$"),
     (answer(errors.RevisionNotFoundError, 404), MissingError, "404 for this url$"),
