@@ -115,7 +115,7 @@ def wikitext(files: Files, options: WikitextReader) -> SourceRows:
         Rows of the form ``sentences``.
 
     Raises:
-        DataError: if a text is missing.
+        DataError: if a text is missing, or the column ``text`` of a Parquet file has another type.
     """
     dropped: Counter[str] = Counter()
     rows: list[tuple[str, int, int]] = []
@@ -140,10 +140,21 @@ def _paragraphs(path: Path) -> list[str]:
     """Return the lines of a text file, or the column ``text`` of a Parquet file of the Hub."""
     if path.suffix != ".parquet":
         return plain_lines(path)
+    schema = pq.read_schema(path)
+    texts = [field.name for field in schema if _is_text(field.type)]
+    if "text" not in texts:
+        found = f"column text is {schema.field('text').type}" if "text" in schema.names else "no column text"
+        problem = f"{found}; columns of text: {', '.join(texts) or 'none'}"
+        raise DataError(f"{path}: {problem}. Obtain a file with a column text of texts.")
     lines: list[Any] = pq.read_table(path, columns=["text"])["text"].to_pylist()
     if None in lines:
         raise DataError(f"{path}: row {lines.index(None) + 1}: text is missing. Obtain the file again.")
     return lines
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    values = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(values) or pa.types.is_large_string(values))
 
 
 _LISTED = re.compile(r"^\s*[*#:;|!{}=<]")  # a list, table, heading or left-over markup, not running text

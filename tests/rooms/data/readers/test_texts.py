@@ -2,6 +2,8 @@
 
 import gzip
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from workflow_scripts.data.readers.rows import class_files, lee
@@ -80,6 +82,31 @@ def test_paragraphs_become_sentences_and_headings_go(written):
         ("One more , here .", 1, 0),
     ]
     assert parsed.dropped == {"blank": 2, "heading": 2, "under 10 characters": 1}
+
+
+PARAGRAPH = "It was known . "
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
+def test_a_column_of_texts_is_read_from_parquet(tmp_path, kind):
+    pq.write_table(pa.table({"text": pa.array([PARAGRAPH], kind), "n": [1]}), tmp_path / "train.parquet")
+    parsed = wikitext({"train": tmp_path / "train.parquet"}, WikitextReader(unknown=None, min_characters=0))
+    assert rows(parsed) == [("It was known .", 0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "found"),
+    [
+        ({"text": [1, 2]}, "column text is int64; columns of text: none"),
+        ({"text": [b"a"], "title": ["a"]}, "column text is binary; columns of text: title"),
+        ({"text": [["a"]]}, "column text is list<.*>; columns of text: none"),
+        ({"sentence": ["a"]}, "no column text; columns of text: sentence"),
+    ],
+)
+def test_a_column_that_is_no_text_is_named(tmp_path, columns, found):
+    pq.write_table(pa.table(columns), path := tmp_path / "train.parquet")
+    with pytest.raises(DataError, match=rf"train\.parquet: {found}\. Obtain a file with"):
+        wikitext({"train": path}, WikitextReader(unknown=None, min_characters=0))
 
 
 # Documents with ratings
