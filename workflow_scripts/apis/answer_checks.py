@@ -138,8 +138,16 @@ _END = re.compile(rf"[.!?…。！？।॥؟۔։།။៕·।;]+[{_CLOSERS}\s]
 _DOTS = ("…", "...")
 _NO_ENDS = frozenset({"THAI", "LAO"})
 """Scripts whose sentences end without punctuation."""
-_NEXT = re.compile(rf"(?:[^\W_]{{3,}}[{_CLOSERS}]*\.|[!?…。！？।؟])[{_CLOSERS}]*(?:\s+|(?<=[。！？]))[^\W_]")
-"""Pattern of the end of a sentence before the beginning of another; abbreviations have fewer letters."""
+_NEXT = re.compile(
+    rf"(?:([^\W_]{{3,}})[{_CLOSERS}]*\.|[!?…。！？।؟])[{_CLOSERS}]*(?:\s+|(?<=[。！？]))[^\W_]"
+)
+"""Pattern of the end of a sentence before the beginning of another; most abbreviations have fewer letters."""
+_TITLES = frozenset({
+    "sra", "sras", "sres", "srta", "dra", "dras", "profa", "gral", "hno", "hna", "mme", "mlle", "mgr", "hrn", "frl",
+    "sig", "sigg", "dott", "exmo", "exma", "mons", "arq", "lic",
+})  # fmt: skip
+"""Longer abbreviations before names."""
+_MAX_ABBREVIATION = 5  # letters of abbreviations before numbers, such as "pág. 5" or "aprox. 5"
 _BRACKETS = re.compile(r"[(（\[【〔]")
 _COLON = re.compile(r"(?<!\d)[:：]|[:：](?!\d)")
 _PAUSE = re.compile(r"[—–;]")  # may become a colon
@@ -169,16 +177,31 @@ def shape_fault(answer: str, question: str) -> str | None:
         return "cut end"
     if _END.search(question) and not _END.search(answer) and not _NO_ENDS & {*map(_script, answer)}:
         return "cut end"
-    if sentences(answer) > sentences(question):
+    if sentences(answer, surely=True) > sentences(question):
         return "more sentences"
     if answer.isupper() and not question.isupper():
         return "capitals"
     return "a loop" if is_loop(answer) and not is_loop(question) else None
 
 
-def sentences(text: str) -> int:
-    """Return the number of sentences of a text, by their ends."""
-    return 1 + sum(not end[0][-1].islower() for end in _NEXT.finditer(text))
+def sentences(text: str, *, surely: bool = False) -> int:
+    """Return the number of sentences of a text, by their ends.
+
+    Args:
+        text: The text.
+        surely: Whether abbreviations before names and numbers end no sentence; otherwise, they may.
+    """
+    ends = (end for end in _NEXT.finditer(text) if not end[0][-1].islower())
+    return 1 + sum(not (surely and _is_abbreviation(end[1], end[0][-1])) for end in ends)
+
+
+def _is_abbreviation(word: str | None, first: str) -> bool:
+    """Return whether a word before a full stop may be an abbreviation, by the first character after that."""
+    if word is None:
+        return False
+    return word.casefold() in _TITLES or (
+        first.isdigit() and word.isalpha() and len(word) <= _MAX_ABBREVIATION
+    )
 
 
 def is_loop(text: str) -> bool:
