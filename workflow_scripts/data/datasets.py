@@ -33,7 +33,7 @@ from workflow_scripts.data.sources import (
     promised,
     source_folder,
 )
-from workflow_scripts.data.tables import MISSING, TEXT_COLUMNS, number_of, table_of
+from workflow_scripts.data.tables import MISSING, TEXT_COLUMNS, number_of, table_of, texts_of
 from workflow_scripts.errors import DataError, MissingError, advice
 from workflow_scripts.provenance.job import Job
 from workflow_scripts.provenance.record import Input, gap_label
@@ -106,6 +106,9 @@ def load(name: str, dataset: Dataset, data_root: Path | None) -> tuple[SourceRow
     rows, origin = first_available(f"datasets.{name}", dataset.sources, read, remedy)
     table, incomplete = _complete(rows.table)
     check_contract(name, dataset, table, incomplete)
+    if undecoded := sum("\ufffd" in text for text in texts_of(table)):
+        problem = f"{undecoded} texts contain U+FFFD, which replaces bytes that could not be decoded"
+        print(f"datasets.{name}: {problem}; they are kept")  # noqa: T201
     return SourceRows(table, rows.dropped + incomplete + _blank(table)), origin
 
 

@@ -123,9 +123,12 @@ def as_pinned(file: Path, label: str, pin: Pin, advice: str) -> Input:
     """Return a file as an input, with its label and hash.
 
     Raises:
-        DataError: if the file has another hash than the pinned ones; the message ends with ``advice``.
+        DataError: if the list of pinned hashes is empty, or the file has another one; that message ends with
+            ``advice``.
     """
     sha256, pinned = sha256_of(file) if file.is_file() else "missing", accepted(pin)
+    if pin is not None and not pinned:
+        raise DataError(f"{file}: sha256: an empty list pins nothing. Set it to {sha256}, or to null.")
     if pinned and sha256 not in pinned:
         raise DataError(f"{file}: sha256 {sha256}; pinned {' or '.join(pinned)}. {advice}")
     return Input(path=label, sha256=sha256)

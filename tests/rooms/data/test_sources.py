@@ -94,6 +94,23 @@ def test_a_file_has_one_of_the_pinned_hashes_or_is_refused(root):
         dataset({**local(), "files": {"all": {"path": "toy.tsv"}}})
 
 
+def test_an_empty_list_of_hashes_pins_nothing(root):
+    with pytest.raises(
+        DataError, match=rf"toy\.tsv: sha256: an empty .* Set it to {sha256(root / 'toy.tsv')}, or"
+    ):
+        load("toy", dataset(local(sha256=[])), root)
+
+
+def test_texts_that_were_not_decoded_are_counted_in_the_log(root, capsys):
+    """As in STS12, whose release has three; published numbers are computed on them."""
+    (root / "toy.tsv").write_text(TSV + "A\t1\te\ufffd\tf\nA\t1\t\ufffd\ufffdg\th\ufffd\n", "utf-8")
+    assert len(load("toy", dataset(local()), root)[0].table) == 4
+    assert "datasets.toy: 3 texts contain U+FFFD" in capsys.readouterr().out
+    (root / "toy.tsv").write_text(TSV, "utf-8")
+    load("toy", dataset(local()), root)
+    assert "U+FFFD" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("contract", "message"),
     [

@@ -154,7 +154,7 @@ def _is_row(cells: list[str], header: list[str], options: Delimited, *, spaced: 
 
 
 def _lines(path: Path, options: Delimited) -> Iterator[_Line]:
-    """Yield each row with its last line's number, including a header."""
+    """Yield each row with its last line's number, including a header; blank lines are none, as in CSV."""
     text = read_text(path, options.fallback_encoding).translate(
         str.maketrans("", "", options.remove_characters)
     )
@@ -162,7 +162,8 @@ def _lines(path: Path, options: Delimited) -> Iterator[_Line]:
     if not options.quoted:
         most = len(options.header) - 1 if options.header and options.separator == " " else -1
         for number, line in enumerate(lines, start=1):
-            yield _Line(number, line.split(options.separator, most), [line])
+            if line:
+                yield _Line(number, line.split(options.separator, most), [line])
         return
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=options.separator, strict=True)
     before = 0

@@ -238,6 +238,15 @@ def test_quotation_marks_that_stand_around_no_cell_are_text(parsed, text):
     assert parsed(twice, all=f"label\ttext\tmore\n1\t{text}\t{text}\n") == [("", text, text, "1")]
 
 
+@pytest.mark.parametrize("quoted", [None, False, True])
+@pytest.mark.parametrize("ends", ["\n\n", "\n\n\n", "\r\n\r\n", "\n"])
+def test_blank_lines_are_no_rows(parsed, quoted, ends):
+    rows = parsed(TOPICS | {"quoted": quoted}, all=f"{TOPIC}The team.\tsport{ends}")
+    assert rows == [("", "The team.", None, "sport")]
+    with pytest.raises(DataError, match="all:3: 1 columns instead of 2"):
+        parsed(TOPICS | {"quoted": quoted}, all=f"{TOPIC}The team.\tsport\n \n")
+
+
 def test_numbers_have_a_point_and_may_have_an_exponent(parsed):
     """Numbers are written with a point and may have an exponent."""
     numbers = {"4.5": 4.5, " 4. ": 4.0, ".5": 0.5, "-1": -1.0, "+2": 2.0, "1e-05": 1e-5, "2.5E+0": 2.5}
