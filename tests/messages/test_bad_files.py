@@ -107,7 +107,7 @@ def test_a_broken_file_is_one_line_and_not_half_a_corpus(loaded, tmp_path):
         (
             "wikitext",
             parquet(tmp_path / "other", words=["x"]),
-            r"train.parquet: not in the format of reader wikitext: .*text",
+            r"train.parquet: no column text; columns of text: words",
         ),
         ("wikitext", parquet(tmp_path / "null", text=["x", None]), "row 2: text is missing"),
     ):

@@ -102,7 +102,7 @@ def test_an_empty_list_of_hashes_pins_nothing(root):
 
 
 def test_texts_that_were_not_decoded_are_counted_in_the_log(root, capsys):
-    """As in STS12, whose release has three; published numbers are computed on them."""
+    """As in one text of STS12; published numbers are computed on it."""
     (root / "toy.tsv").write_text(TSV + "A\t1\te\ufffd\tf\nA\t1\t\ufffd\ufffdg\th\ufffd\n", "utf-8")
     assert len(load("toy", dataset(local()), root)[0].table) == 4
     assert "datasets.toy: 3 texts contain U+FFFD" in capsys.readouterr().out
