@@ -41,6 +41,7 @@ from workflow_scripts.settings.sources import READERS, Contract, Dataset, FileSo
 
 _DAMAGE = (pa.ArrowException, UnicodeError, SyntaxError, EOFError, lzma.LZMAError, zlib.error, OSError)
 """Exceptions of readers and their libraries for truncated files, other formats, and files that are not text."""
+_KEPT = "kept: "  # begins the reasons of rows that are counted, but not dropped
 _MAX_TEXT = 500_000  # characters; a longer text comes from a file without line ends, or of another format
 _MAX_SHOWN, _MAX_NAME = 300, 40  # characters of a library's message, and of a value, in a message
 _MAY_BE_NULL = ("text2", "negative", "subset", "split")
@@ -105,7 +106,7 @@ def load(name: str, dataset: Dataset, data_root: Path | None) -> tuple[SourceRow
     remedy = "Go online, put the file there, add another source, or remove the dataset."
     rows, origin = first_available(f"datasets.{name}", dataset.sources, read, remedy)
     table, incomplete = _complete(rows.table)
-    check_contract(name, dataset, table, incomplete)
+    check_contract(name, dataset, table, rows.dropped + incomplete)
     if undecoded := sum("\ufffd" in text for text in texts_of(table)):
         problem = f"{undecoded} texts contain U+FFFD, which replaces bytes that could not be decoded"
         print(f"datasets.{name}: {problem}; they are kept")  # noqa: T201
@@ -212,7 +213,7 @@ def _blank(table: pa.Table) -> Counter[str]:
     """Return the number of labelled texts that are empty: SentEval counts those of CR and MPQA."""
     if "label" not in table.column_names:
         return Counter()
-    return +Counter({"kept: blank line": pc.sum(_empty(table, "text1", "text2")).as_py() or 0})
+    return +Counter({f"{_KEPT}blank line": pc.sum(_empty(table, "text1", "text2")).as_py() or 0})
 
 
 def _content_hash(rows: pa.Table) -> str:
@@ -304,7 +305,7 @@ def _plain(cells: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def check_contract(
-    name: str, dataset: Dataset, table: pa.Table, incomplete: Mapping[str, int] | None = None
+    name: str, dataset: Dataset, table: pa.Table, dropped: Mapping[str, int] | None = None
 ) -> None:
     """Raise DataError unless a table meets its dataset's contract.
 
@@ -312,16 +313,16 @@ def check_contract(
         name: Name of the dataset in the configuration.
         dataset: Its block.
         table: Its rows.
-        incomplete: Number of dropped rows by reason, for the message.
+        dropped: Number of dropped rows by reason, for the message.
 
     Raises:
         DataError: with the dataset, the expected and the actual value.
     """
     contract = dataset.contract
+    lost = {reason: count for reason, count in (dropped or {}).items() if not reason.startswith(_KEPT)}
+    without = "".join(f", {count} more dropped for {reason}" for reason, count in lost.items())
     for what, (wanted, actual) in _comparisons(dataset.form, contract, table).items():
         if wanted not in (None, actual):
-            dropped = (incomplete or {}).items()
-            without = "".join(f", {count} more dropped for {reason}" for reason, count in dropped)
             mismatch = f"{what} {actual}{without}; its contract says {wanted}"
             raise DataError(f"datasets.{name}: {mismatch}. This is not {name}: obtain the right file.")
     _check_texts(name, table)
@@ -329,7 +330,7 @@ def check_contract(
         _check_labels(name, contract, table)
     if len(table) < contract.min_rows:
         raise DataError(
-            f"datasets.{name}: {len(table)} rows; its contract says at least {contract.min_rows}."
+            f"datasets.{name}: rows {len(table)}{without}; its contract says at least {contract.min_rows}."
         )
     if dataset.form == "pairs" and (row := pc.index(pc.is_finite(table["score"]), False).as_py()) >= 0:
         raise DataError(f"datasets.{name}: row {row + 1}: score is not finite. Write a number.")

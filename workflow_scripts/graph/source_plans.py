@@ -68,7 +68,10 @@ class LocalSource(NamedTuple):
         if self.folder is None:
             return f"no data root is set for {' and '.join(sorted(self.needed))}"
         missing = next((file for file in sorted(self.needed) if not (self.folder / file).is_file()), None)
-        return f"{self.folder / missing} does not exist" if missing else ""
+        if missing is None:
+            return ""
+        path = self.folder / missing
+        return f"{path} is a folder" if path.is_dir() else f"{path} does not exist"
 
     def provided(self, recorded: Collection[str]) -> bool:
         """Return whether the files in a record come from this source."""

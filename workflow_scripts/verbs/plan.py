@@ -108,8 +108,9 @@ def given_call(
 
         try:
             return Call([*configfiles], as_in_a_file(parse_config(config)))
-        except ValueError as error:  # a word is not KEY=VALUE
-            raise ConfigError(f"--config {' '.join(config)}: {error} Write KEY=VALUE.") from None
+        except ValueError as error:  # a word is not KEY=VALUE, or its key is nested
+            remedy = "Write KEY=VALUE, such as 'training={max_steps: 7}'; lists are extended in files only."
+            raise ConfigError(f"--config {' '.join(config)}: {error} {remedy}") from None
     last = max(STUDIES.glob("*.json"), key=lambda note: note.stat().st_mtime, default=None)
     name = study or (last.stem if last else "")
     if call := call_for(name, file):

@@ -150,6 +150,8 @@ def _names_in(folder: Path) -> set[str]:
 
 def missing_study(folder: Path) -> DataError:
     """Return the error of a missing study, with the most similar name, and the command that makes it."""
+    if folder.is_file():
+        return DataError(f"{folder}: a file. Give the folder of a study, results/<study>.")
     names = sorted(study.name for study in _RESULTS.glob("[!.]*/"))
     choice = f"{advice(folder.name, names)} Or make it" if names else "Make it"
     return DataError(f"{folder}: no such study. {choice}: {command_for(_RESULTS / folder.name)}")
@@ -173,6 +175,11 @@ def artefact_at(path: str | Path) -> tuple[Path, Record]:
     if name != Path(given) and not Path(given).exists():
         raise missing_file(Path(path))
     if (record := record_at(name)) is None:
+        root, target = place_of(name)
+        known = Records((root / _RESULTS).glob("[!.]*/"), hashing=False).listed
+        if target in known and Path(target).parts[0] in MADE_BELOW:
+            problem = "another program has written it: its record is gone"
+            raise DataError(f"{path}: {problem}. {how_to_repair(name)}")
         raise DataError(
             f"{path}: not an artefact: it has no record. Choose a file or model folder below results/."
         )

@@ -116,7 +116,7 @@ def test_texts_that_were_not_decoded_are_counted_in_the_log(root, capsys):
     [
         ({"rows": 3}, "rows 2; its contract says 3"),
         ({"groups": {"A": 2}}, "groups"),
-        ({"min_rows": 3}, "2 rows; its contract says at least 3"),
+        ({"min_rows": 3}, "rows 2; its contract says at least 3"),
         ({"score_range": [1, 5]}, "scores from 0.0 to 4.4"),
         ({"score_range": [0, 4]}, "scores from 0.0 to 4.4"),
     ],
@@ -126,6 +126,13 @@ def test_rows_that_break_the_contract_are_refused(root, contract, message):
     assert load("toy", dataset(local(), contract=kept), root)
     with pytest.raises(DataError, match=rf"datasets\.toy: {message}"):
         load("toy", dataset(local(), contract=contract), root)
+
+
+def test_the_contract_names_rows_that_were_dropped(root):
+    (root / "toy.tsv").write_text(TSV + "A\t1\t\tf\n", "utf-8")
+    for contract in ({"rows": 3}, {"min_rows": 3}):
+        with pytest.raises(DataError, match="rows 2, 1 more dropped for empty text; its contract says"):
+            load("toy", dataset(local(), contract=contract), root)
 
 
 def test_classes_and_negatives_are_checked():

@@ -4,6 +4,7 @@ from itertools import product
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.rooms.verbs.conftest import HUB, STUDY, flip_a_byte
@@ -246,6 +247,16 @@ def test_a_cell_of_extraction_leads_to_its_representation(root, study, cell, fil
     )
     found = [*states(explained(path, cell))][1:]
     assert found == [f"scores/extraction/sts/{file}.parquet" for file in files]
+
+
+@pytest.mark.parametrize("verb", ["explain", "rebuild"])
+def test_a_file_that_another_program_wrote_can_be_made_again(root, verb):
+    table = f"{STUDY}/tables/main.parquet"
+    pq.write_table(pq.read_table(table).replace_schema_metadata(None), table)
+    with pytest.raises(
+        DataError, match=f"another program has written it.* Make it again: .*--forcerun {table}"
+    ):
+        printed(verb, table)
 
 
 # The other direction

@@ -247,6 +247,13 @@ def test_only_a_folder_directly_below_results_is_a_study(root, folder):
         printed("verify", folder)
 
 
+def test_a_file_is_no_study(root):
+    with pytest.raises(
+        DataError, match=r"report\.html: a file\. Give the folder of a study, results/<study>\."
+    ):
+        printed("verify", f"{STUDY}/report.html")
+
+
 def test_a_table_that_is_missing_from_a_study_is_named(root):
     """The page of the study lists it among its inputs."""
     Path(STUDY, "tables/main.parquet").unlink()
