@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from workflow_scripts.errors import ConfigError, ErrorDetails, advice, refuse, shown
+from workflow_scripts.graph.clone import from_here
 from workflow_scripts.graph.slices import Config, flat
 from workflow_scripts.provenance.key import canonical
 
@@ -145,10 +146,16 @@ def load_config(
         origin: Origin of ``given``, for messages.
 
     Raises:
-        ConfigError: with a line for each unreadable file, and for each ``key+`` without a list to extend.
+        ConfigError: with a line for each unreadable file, each grid, and each ``key+`` without a list to extend.
     """
     config: Config = {}
-    for name, layer in (read_layers([*base_files(root), *configfiles]) | {origin: given or {}}).items():
+    layers = read_layers([*base_files(root), *map(from_here, configfiles)])
+    refuse(
+        f"{file}: a grid, not a configuration. Keep it in {GRIDS}, and list its name under `experiments`."
+        for file, layer in layers.items()
+        if "runs" in layer
+    )
+    for name, layer in (layers | {origin: given or {}}).items():
         renamed = layer.get("name", config.get("name")) != config.get("name")
         for above in (_OF_ONE_NAME, layer) if renamed else (layer,):
             refuse(_in_layer(name, error) for error in [*_lay_over(config, above, config)])

@@ -31,6 +31,15 @@ _NO_KEYS = {
 """Messages for keys that do not match, by pattern: the error and the remedy."""
 
 
+_PATTERNS = {
+    "^[a-z0-9_]+$": "must consist of small letters, digits and underscores",
+    r"^\w[\w.-]*(/\w[\w.-]*)*$": "must be a relative path of letters, digits, dots, hyphens and underscores",
+    "^[0-9a-f]{40}$": "must be a commit: 40 hexadecimal digits",
+    "^[0-9a-f]{64}$": "must be a SHA-256: 64 hexadecimal digits",
+}
+"""Words for patterns of values."""
+
+
 _PARTIAL = ("missing", "value_error")
 """Errors to ignore when only part of a block is given."""
 
@@ -129,15 +138,19 @@ def _details(located: Sequence[tuple[Any, _Location]]) -> Iterator[ErrorDetails]
             case _:
                 valued[location.path].append((raw, location))
     for keys, pairs in valued.items():
-        problem = " or ".join(dict.fromkeys(in_words(raw["msg"]) for raw, _ in pairs)).replace(
-            " or must be", " or"
-        )
+        problem = " or ".join(dict.fromkeys(_problem(raw) for raw, _ in pairs)).replace(" or must be", " or")
         raw, location = pairs[0]
         value, meaning = shown(location.values[-1]), f" ({location.meaning})" if location.meaning else ""
         context = raw.get("ctx", {})
         expected = re.findall("'([^']+)'", context.get("expected") or context.get("expected_tags") or "")
         hint = _meant(str(location.values[-1]), expected)
         yield ErrorDetails(".".join(keys), f"{problem}; found {shorten(value, _LONGEST)}{meaning}", hint)
+
+
+def _problem(raw: Any) -> str:
+    """Return what a value must be, in words for one of pydantic's errors."""
+    words = _PATTERNS.get(raw["ctx"]["pattern"]) if raw["type"] == "string_pattern_mismatch" else None
+    return words or in_words(raw["msg"])
 
 
 def _mixes_forms(raw: Any, location: _Location) -> bool:

@@ -118,7 +118,7 @@ MISTAKES = {
     ),
     "a name in capitals": (
         "s2sent", 1, "claim", "SimCSE",
-        "config/claims/s2sent.csv: line 2 (SimCSE): claim: must match the pattern ^[a-z0-9_]+$; found 'SimCSE'.",
+        "config/claims/s2sent.csv: line 2 (SimCSE): claim: must consist of small letters, digits and underscores; found 'SimCSE'.",
     ),
     "a name that another claim has": (
         "s2sent", 1, "claim", "promptcse_bert",
