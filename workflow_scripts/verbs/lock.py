@@ -293,5 +293,6 @@ def _in_short(comparison: LockComparison, details: str) -> str:
         change = f"{first['table']}: {first['cell']}: {first['was']} -> {first['now']}"
         counted = f"{len(comparison.numbers)} of {comparison.compared} numbers differ, such as {change}"
         return f"Not as published: {counted}; {details}."
-    others = f"{len(comparison.differences)} artefacts differ or are not in the lock"
-    return f"As published: all {comparison.compared} numbers; {others}: {details}."
+    count = len(comparison.differences)
+    others = f"{count} artefacts differ or are" if count > 1 else "1 artefact differs or is"
+    return f"As published: all {comparison.compared} numbers; {others} not in the lock: {details}."

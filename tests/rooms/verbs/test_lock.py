@@ -211,7 +211,7 @@ def numbered(root, study):
 @pytest.mark.parametrize(
     ("numbers", "said"),
     [
-        (NUMBERS, "As published: all 3 numbers; 1 artefacts differ or are not in the lock: `"),
+        (NUMBERS, "As published: all 3 numbers; 1 artefact differs or is not in the lock: `"),
         (NUMBERS | {"b, STS": "70.01"}, "Not as published: 1 of 3 numbers differ, such as {table}: b, STS: 70.01 -> 70.00; `"),
         (NUMBERS | {"d, STS": "1.00"}, "Not as published: 1 of 4 numbers differ, such as {table}: d, STS: 1.00 -> None; `"),
     ],
