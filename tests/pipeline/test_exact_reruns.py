@@ -204,6 +204,7 @@ LEAVES = dict(
 OTHER_VALUES: dict[str, Any] = {
     "epochs": None,  # excludes max_steps, which is walked
     "max_sentences": 5000,
+    "dev_sentences": lambda value: value + 1 if value else None,  # triples and lines can hold out none
     "dropout": 0.2,
     "layers": [-1],
     "warmup_steps": 3,
@@ -385,10 +386,13 @@ def with_source(table: str, name: str, **changes: Any) -> dict[str, Any]:
 
 
 LEE, DUMP = (CONFIG["datasets"][name]["sources"][0] for name in ("lee", "wiki_extract"))
-AS_LINES = with_source(
-    "datasets", "wiki_extract", reader="lines", files={"text": DUMP["files"]["dump"]}, options={}
+AS_WIKITEXT = with_source(
+    "datasets",
+    "wiki_extract",
+    reader="wikitext",
+    files={"train": DUMP["files"]["dump"]},
+    options={"unknown": "[UNK]", "min_characters": 10},
 )
-AS_LINES["datasets"]["wiki_extract"]["contract"] |= {"min_rows": 1}  # which its lines are fewer than
 DAMAGED = {"ratings": LEE["files"]["ratings"] | {"sha256": LEE["files"]["ratings"]["sha256"][::-1]}}
 OVERLAYS = {
     "the encoders of a twin in another order": (
@@ -415,7 +419,7 @@ OVERLAYS = {
         ),
         expected("datasets.wiki_extract"),
     ),
-    "a reader": (AS_LINES, expected("datasets.wiki_extract")),
+    "a reader": (AS_WIKITEXT, expected("datasets.wiki_extract")),
     "a title of a table": (
         {"extraction": {"tables": {"extraction_demo": {"title": "Another"}}}},
         EXTRACTION_TABLE,

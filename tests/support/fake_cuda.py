@@ -50,7 +50,7 @@ DETERMINISTIC = {
     "rows are read": ("embedding", "gather", "index.Tensor", "index_select"),
     "each sum is taken by one thread block, or by cuBLAS with a workspace of its own": (
         "_adaptive_avg_pool2d", "_log_softmax", "_log_softmax_backward_data", "_safe_softmax", "_softmax",
-        "_softmax_backward_data", "addmm", "amax", "argmax", "baddbmm", "bmm", "linalg_vector_norm", "mean", "mm", "mse_loss",
+        "_softmax_backward_data", "addmm", "amax", "argmax", "baddbmm", "bmm", "linalg_vector_norm", "max", "mean", "mm", "mse_loss",
         "mse_loss_backward", "native_batch_norm", "native_batch_norm_backward", "native_layer_norm",
         "native_layer_norm_backward", "nll_loss_backward", "nll_loss_forward", "std", "sum",
     ),
@@ -58,7 +58,7 @@ DETERMINISTIC = {
     "rows are sorted first in deterministic mode": (
         "embedding_dense_backward", "index_add", "index_add_", "index_copy", "index_put", "scatter.src",
     ),
-    "element by element, without the mark": ("_foreach_add_", "_fused_adamw_", "floor_divide"),
+    "element by element, without the mark": ("_foreach_add_", "_fused_adamw_", "floor_divide", "log_sigmoid_forward"),
 }  # fmt: skip
 """Operations other than views and element-wise ones, by the reason for which they give the same bytes each time."""
 _KNOWN = {name for names in DETERMINISTIC.values() for name in names}
