@@ -99,7 +99,7 @@ def _rows(path: Path, options: Delimited) -> Iterator[tuple[str, dict[str, str]]
             cell = texts["sentence1"].split(options.sentence_separator)
             if len(cell) != len(SIDES):
                 problem = f"{len(cell)} texts in one cell instead of {len(SIDES)}"
-                raise DataError(f"{path}:{number}: {problem}. Correct the line, or the option between.")
+                raise DataError(f"{path}:{number}: {problem}. Correct the line, or the option sentence_separator.")
             texts |= zip(SIDES, cell, strict=True)
         yield f"{path}:{number}", {n: text.strip() if options.strip else text for n, text in texts.items()}
 

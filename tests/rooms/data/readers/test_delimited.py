@@ -122,7 +122,7 @@ TSV = "score\tsentence1\tsentence2\n"
         (SCORED, TSV + "1\ta\tb\tc\n", "all:2: 4 columns"),
         (SCORED, "", "all:1: no column 'sentence1'"),
         (SCORED, TSV.replace("\t", ","), r"all:1: no column 'sentence1'.*separator"),
-        (STR, 'Text,Score\n"a\nb",1\n"a\nb\nc",1\n', "all:6: 3 texts in one cell instead of 2"),
+        (STR, 'Text,Score\n"a\nb",1\n"a\nb\nc",1\n', "all:6: 3 texts in one cell instead of 2. Correct the line, or the option sentence_separator"),
         (SCORED, TSV.replace("2", "1"), "all:1: column 'sentence1' occurs twice"),
         (SST2, "fine\t1\nno label\n", "all:2: 1 columns"),
         (SST2, "fine\t1\ntwo\ttabs\t1\n", "all:2: 3 columns"),
