@@ -249,7 +249,7 @@ def _placed(
         remedy = "Give the block another name: a file cannot remove keys of an earlier one."
         place, error = decided, ErrorDetails(error.decided_by, problem, remedy)
     order = (after if error.file else place.number, error.file, place.line)
-    return order, error._replace(file=str(place))
+    return order, error._replace(file=str(place), decided_by="")
 
 
 def _place(path: str, texts: Mapping[str, str]) -> _Place | None:

@@ -222,6 +222,13 @@ def test_keys_that_both_forms_have_are_not_blamed(tmp_path):
     assert lines[0].startswith(f"0.yaml:2: {path}.kind: another form of the block than in ")
 
 
+def test_an_error_in_a_block_of_several_names_is_told_once(tmp_path):
+    """Methods have several forms, each decided by a key of its own block."""
+    overlay = "methods:\n  simcse: &shared {temperature: 5}\n  diffcse: *shared\n  sscl: *shared\n"
+    (line,) = lines_of(tmp_path, overlay)
+    assert line.startswith("0.yaml:2: methods.simcse.temperature: must be less than or equal to 1; found 5")
+
+
 def test_errors_come_in_the_order_of_files_and_lines(tmp_path):
     """Errors of one round come in the order in which the files are read, then by line; the command line is last."""
     first = (
