@@ -205,7 +205,7 @@ def _length(values: "pd.Series[float]") -> float:
 
 
 def _draw_lines(axes: Axes, lines: Sequence[_Line]) -> None:
-    """Draw the lines of a panel from top to bottom: texts at the left, marks beside them; below, if it is narrow."""
+    """Draw the lines of a panel from top to bottom. Marks are right of texts, or below them in a narrow figure."""
     top, left = 0.0, 0 if is_narrow() else -_text_points()
     for line in lines:
         middle, bottom = top + line.inches / 2, top + line.inches
@@ -281,7 +281,7 @@ def _text_points() -> float:
 
 
 def _add_key(axes: Axes, above: float, verdicts: Sequence[str]) -> None:
-    """Add the key of colours and marks above the first panel: below so many rows, few readers would see it."""
+    """Add the key of colours and marks above the first panel, since few readers would look below so many rows."""
     from matplotlib.legend import Legend
     from matplotlib.lines import Line2D
 

@@ -99,7 +99,9 @@ def _rows(path: Path, options: Delimited) -> Iterator[tuple[str, dict[str, str]]
             cell = texts["sentence1"].split(options.sentence_separator)
             if len(cell) != len(SIDES):
                 problem = f"{len(cell)} texts in one cell instead of {len(SIDES)}"
-                raise DataError(f"{path}:{number}: {problem}. Correct the line, or the option sentence_separator.")
+                raise DataError(
+                    f"{path}:{number}: {problem}. Correct the line, or the option sentence_separator."
+                )
             texts |= zip(SIDES, cell, strict=True)
         yield f"{path}:{number}", {n: text.strip() if options.strip else text for n, text in texts.items()}
 
@@ -129,7 +131,7 @@ def _check_joined(where: str, line: _Line, header: list[str], options: Delimited
     Such rows come from an unescaped quotation mark at the beginning of a text, and another at the end of a later one.
     """
     rows = [text.split(options.separator) for text in line.joined]
-    spaced = any(cell[:1] == " " for cell in line.cells[1:])
+    spaced = any(cell.startswith(" ") for cell in line.cells[1:])
     if len(rows) > 1 and all(_is_row(row, header, options, spaced=spaced) for row in rows):
         problem = f"{len(rows)} lines that end here are one row, or one row each if quotation marks are text"
         advice = "Set quoted: false or double marks that are text; or remove line ends from the cells"
@@ -145,7 +147,7 @@ def _is_row(cells: list[str], header: list[str], options: Delimited, *, spaced: 
         return False
     number = options.columns.get("label" if options.graded else "score")
     if number is None:
-        return spaced or not any(cell[:1] == " " for cell in cells[1:])
+        return spaced or not any(cell.startswith(" ") for cell in cells[1:])
     try:
         _cell("score", cells[header.index(number)], options)
     except ValueError:
