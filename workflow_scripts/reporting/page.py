@@ -310,12 +310,11 @@ def _claims(job: Job, drawings: Sequence[Shown]) -> Shown:
     ]
     compared = [row for row in rows if row["verdict"] != NOT_RUN]
     labels = split_labels(Label.model_validate(label) for row in compared for label in row["labels"])
-    letters = labels.letters
     for row in compared:
-        row["marks"] = [letters[label] for label in row["labels"] if label in letters]
+        row["marks"] = labels.marks(row["labels"])
     return {
         "lines": compared,
-        "substitutions": letters,
+        "substitutions": labels.letters,
         "drawings": drawings,
         "others": [row for row in rows if row["verdict"] == NOT_RUN],
         "file": path,

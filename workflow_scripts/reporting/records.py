@@ -89,6 +89,11 @@ class Labels(NamedTuple):
         letters = chain(ascii_lowercase, map("".join, product(ascii_lowercase, repeat=2)))
         return dict(zip(self.substitutions, letters, strict=False))
 
+    def marks(self, labels: Iterable[str]) -> list[str]:
+        """Return the marks of those of some labels that are substitutions, in order."""
+        wanted = {*labels}
+        return [letter for label, letter in self.letters.items() if label in wanted]
+
     def sentences(self) -> list[str]:
         """Return all labels, as a sentence for each kind."""
         kinds = {"Substitution": self.substitutions, "Gap": self.gaps}

@@ -68,7 +68,7 @@ class Sheet:
                 "name": heading,
                 "measure": _measure(cells),
                 "labels": behind[heading] - everywhere,
-                "marks": self._marks(behind[heading] - everywhere),
+                "marks": self.labels.marks(behind[heading] - everywhere),
                 "notes": [self.notes[note]] if (note := self._common[heading]) else [],
             }
             for heading, cells in self._columns
@@ -89,7 +89,7 @@ class Sheet:
             lines.append(
                 {
                     "name": run,
-                    "marks": self._marks(chain.from_iterable(labels)),
+                    "marks": self.labels.marks(chain.from_iterable(labels)),
                     "facts": {"seeds": seeds}
                     | ({"trained": self.trained.get(run, "")} if self.trained else {}),
                     "baseline": run in self.baselines,
@@ -131,9 +131,6 @@ class Sheet:
     def substitutions(self) -> dict[str, str]:
         """Return the letter of each substitution."""
         return self.labels.letters
-
-    def _marks(self, labels: Iterable[str]) -> list[str]:
-        return [self.substitutions[label] for label in sorted(set(labels)) if label in self.substitutions]
 
     @cached_property
     def baselines(self) -> list[str]:
